@@ -1,1 +1,1 @@
-"""What can be done with a worker: one use case per file."""
+"""The use cases of one worker, one per file."""

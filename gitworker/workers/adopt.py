@@ -150,7 +150,7 @@ def _begin(
 
 
 def _find_base(session: Session, tip: Oid) -> Oid:
-    """Return the merge base of a branch and the target; its tip if there is none."""
+    """Return the merge base of a branch and the target; its tip without one."""
     target = find_tip(session.git, session.repository.common_dir, session.target)
     if target is None:
         return tip

@@ -1,4 +1,4 @@
-"""What can be adopted: a branch, or a worktree made by hand, that nothing else is done to."""
+"""Find the branch or worktree that is to be adopted, and refuse one that cannot be."""
 
 import os
 from dataclasses import dataclass
@@ -32,7 +32,10 @@ class AdoptableBranch:
 
 
 def find_adoptable(session: Session, name: str) -> AdoptableBranch:
-    """Return what a name means; raise NotFound or, if it is ambiguous or no branch, Refused."""
+    """Return the branch that a name or a path means, with its worktree.
+
+    Raises NotFound for an unknown name, and Refused if it is ambiguous or cannot be adopted.
+    """
     worktrees = list_worktrees(session.git)
     real = os.path.realpath(name)
     at_path = next((one for one in worktrees if os.path.realpath(one.path) == real), None)
@@ -64,7 +67,7 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
 def _in_worktree(
     session: Session, worktree: Worktree, main: Worktree, ref: Ref | None = None
 ) -> AdoptableBranch:
-    """Return the branch of a worktree that may be given to a worker; raise Refused for others."""
+    """Return the branch of a worktree; raise Refused if it cannot be given to a worker."""
     path = worktree.path
     if worktree == main:
         raise Refused(
@@ -80,10 +83,11 @@ def _in_worktree(
             f"a {busy} is open in {path}", f"git -C {path} {abort_command(busy)}",
             code="operation_open",
         )  # fmt: skip
-    seat = read_worktree_owner(worktree.admin_dir)
-    if seat is not None:
+    owner = read_worktree_owner(worktree.admin_dir)
+    if owner is not None:
+        worker, task = owner
         raise Refused(
-            f"{path} is the worktree of {seat[0]} for {seat[1]}", f"git worker show {seat[0]}",
+            f"{path} is the worktree of {worker} for {task}", f"git worker show {worker}",
             code="taken",
         )  # fmt: skip
     if worktree.locked:
@@ -93,12 +97,12 @@ def _in_worktree(
             f"{path} is on no branch that has a commit", f"git -C {path} switch -c NEW-BRANCH",
             code="detached",
         )  # fmt: skip
-    find_checkout(session.git, worktree.branch)  # raises where it is checked out twice
+    find_checkout(session.git, worktree.branch)  # raises if it is checked out twice
     return AdoptableBranch(worktree.branch, worktree.head, worktree)
 
 
 def require_adoptable(session: Session, found: AdoptableBranch) -> None:
-    """Refuse the target, a worker's branch, and a worktree that no trash could ever take."""
+    """Refuse the target, a worker's branch, and a worktree that cannot be moved to the trash."""
     if found.ref == session.target:
         raise Refused(
             f"{found.branch} is the target branch and cannot belong to a worker",
@@ -124,9 +128,9 @@ def require_adoptable(session: Session, found: AdoptableBranch) -> None:
 
 
 def _check_place(session: Session, worktree: Worktree) -> None:
-    """Refuse a worktree that could not go into the trash by itself, or whose hooks would be lost.
+    """Refuse a worktree that cannot be moved to the trash alone, or whose hooks would be lost.
 
-    Another one inside it would go along; inside another one it would.
+    A worktree that contains another one takes it along.
     """
     path = worktree.path
     main, *others = list_worktrees(session.git)

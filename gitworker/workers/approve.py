@@ -1,4 +1,4 @@
-"""approve: the mandatory rebase onto the target, then APPROVED with commit and patches."""
+"""approve: rebase a worker's branch onto the target, then record commit and patches as approved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,10 +43,10 @@ from gitworker.workers.review import reviewer_of_record
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """An approved worker: the commit that was approved and where the branch was before.
+    """An approved worker: the approved commit, and the branch's old tip if it was rebased.
 
-    `unrequested` counts its commits whose patches came after the work was handed in. `without` is
-    the branch it stood on where that was withdrawn: its commits are not approved, and do not land.
+    `unrequested` counts its commits whose patches were added after the submission. `without` is the
+    withdrawn branch that it was stacked on: those commits are not approved and do not land.
     """
 
     worker: Worker
@@ -68,10 +68,10 @@ class NotApproved:
 def approve(session: Session, name: str, *, note: str = "") -> Approved:
     """Rebase the worker's branch onto the target and record the approval.
 
-    One that stands on another worker's branch is rebased onto that, until it has landed.
+    A branch that is stacked on another worker's branch is rebased onto that branch until it lands.
 
-    Raises Conflict with the files named when the rebase conflicts: the worker is then WORKING
-    again. Raises Refused or InvalidTransition before anything is touched.
+    Raises Conflict, with the files, if the rebase conflicts: the worker is then WORKING again.
+    Raises Refused or InvalidTransition before any change.
     """
     (outcome,) = approve_all(session, [name], note=note)
     if isinstance(outcome, NotApproved):
@@ -87,10 +87,10 @@ def approve_all(
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
-        round_ = _Round(session, note)
+        call = _ApproveCall(session, note)
         for name in names:
             try:
-                results.append(_approve(round_, name))
+                results.append(_approve(call, name))
             except (GitWorkerError, OSError) as error:
                 results.append(NotApproved(name, as_gitworker_error(error)))
     crash_point("approve.recorded")
@@ -99,8 +99,8 @@ def approve_all(
     return results
 
 
-class _Round:
-    """One call of approve: what all its workers share."""
+class _ApproveCall:
+    """The state that all workers of one approve call share."""
 
     def __init__(self, session: Session, note: str) -> None:
         self.session = session
@@ -110,35 +110,35 @@ class _Round:
 
     @property
     def reviewer(self) -> str:
-        """Return the reviewer of record, asked for once."""
+        """Return the reviewer of record; git is asked only once."""
         self._reviewer = self._reviewer or reviewer_of_record(self.session)
         return self._reviewer
 
 
-def _approve(round_: _Round, name: str) -> Approved:
-    session = round_.session
+def _approve(call: _ApproveCall, name: str) -> Approved:
+    session = call.session
     worker = _check(session, name)
     tips = read_tips(session, worker)
-    ground = find_stack_base(session, worker, tips)
-    require_parent_ready(session, worker, ground)
-    require_landable(session, worker.worker_id, [tips.branch, ground.onto], base=tips.target)
-    tips = BranchTips(tips.ref, tips.branch, ground.onto)
-    outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
+    stack_base = find_stack_base(session, worker, tips)
+    require_parent_ready(session, worker, stack_base)
+    require_landable(session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target)
+    tips = BranchTips(tips.ref, tips.branch, stack_base.onto)
+    outcome = replay_onto_target(session, tips, memory=call.memory, exclude=stack_base.exclude)
     if isinstance(outcome, ReplayConflict):
-        raise send_back(session, worker, outcome, onto=ground.name)
+        raise send_back(session, worker, outcome, onto=stack_base.name)
     if outcome.new == tips.target:
-        _require_rest(session, worker, tips)
+        _require_own_commits(session, worker, tips)
     require_published(session, worker, base=tips.target, tip=outcome.new)
     patches = list(fingerprints(session.git, tips.target, outcome.new))
-    reviewer = round_.reviewer
-    _require_worktree_or_none(session, worker, moves=outcome.new != tips.branch)
-    unrequested = _count_unrequested(session, worker, tips, ground.exclude)
+    reviewer = call.reviewer
+    _check_worktree(session, worker, moves=outcome.new != tips.branch)
+    unrequested = _count_unrequested(session, worker, tips, stack_base.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     data = ApproveData(
         ref=rewrite.ref, old=rewrite.old, new=rewrite.new, rescue=rewrite.rescue_ref,
         worktree=rewrite.worktree, admin_dir=rewrite.admin_dir, base=tips.target,
-        note=round_.note, reviewer=reviewer, identity=session.actor, patches=patches,
+        note=call.note, reviewer=reviewer, identity=session.actor, patches=patches,
     )  # fmt: skip
     with session.store.write() as writer:
         operation = begin_rewrite(writer, worker, "approve", actor=session.actor, data=data)
@@ -151,7 +151,9 @@ def _approve(round_: _Round, name: str) -> Approved:
     crash_point("approve.moved")
     worker = _finish(session, operation)
     moved = rewrite.old if rewrite.old != rewrite.new else None
-    without = ground.stack.parent_branch if ground.stack and ground.is_withdrawn else None
+    without = (
+        stack_base.stack.parent_branch if stack_base.stack and stack_base.is_withdrawn else None
+    )
     return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without)
 
 
@@ -168,11 +170,11 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _require_worktree_or_none(session: Session, worker: Worker, *, moves: bool) -> None:
-    """Refuse a worktree that is not the worker's, or not on its branch; none at all is fine.
+def _check_worktree(session: Session, worker: Worker, *, moves: bool) -> None:
+    """Refuse a worktree that is not the worker's, or not on its branch; it need not exist.
 
-    If the branch moves, the worktree must be at its place: one that was moved by plain `mv` goes on
-    working there, and its next commit would take back what the target holds.
+    If the branch moves, the worktree must be at its recorded path. In a worktree that was moved by
+    plain `mv` the next commit would revert changes of the target.
     """
     owner = owner_of(session.repository.common_dir, worker)
     found = is_present(owner) if moves else has_worktree(owner)
@@ -181,16 +183,16 @@ def _require_worktree_or_none(session: Session, worker: Worker, *, moves: bool) 
 
 
 def _find_requested(session: Session, worker: Worker) -> Oid | None:
-    """Return the commit that was handed in last."""
+    """Return the commit that was submitted last."""
     with session.store.read() as reader:
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
     return None if review is None else Oid(review.commit_oid)
 
 
-def _require_rest(session: Session, worker: Worker, tips: BranchTips) -> None:
-    """Refuse a branch that brings nothing while what was handed in is not in the target.
+def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> None:
+    """Refuse a branch without own commits if the submitted commits are not in the target.
 
-    Somebody has reset it since: landing it would call a task done of which nothing has landed.
+    It was reset after the submission; landing it would complete a task of which nothing has landed.
     """
     requested = _find_requested(session, worker)
     if requested is None or requested == tips.branch:
@@ -221,7 +223,7 @@ def _count_unrequested(
         *([f"^{exclude}"] if exclude else []), "--",
         ok=(0, 128),
     )  # fmt: skip
-    return int(done.text) if done.status == 0 else 1  # what was handed in is gone
+    return int(done.text) if done.status == 0 else 1  # git no longer has the submitted commit
 
 
 def _finish(session: Session, number: int) -> Worker:
@@ -229,6 +231,6 @@ def _finish(session: Session, number: int) -> Worker:
         with session.store.write() as writer:
             operation = load_operation(writer, number)
             return finish_approval(writer, operation)
-    except InvalidTransition:  # rejected, or failed, while the branch moved: that stands
+    except InvalidTransition:  # rejected or failed while the branch moved; that verdict remains
         roll_back(session, number)
         raise

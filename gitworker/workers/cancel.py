@@ -1,4 +1,4 @@
-"""cancel and reset: the seat becomes free; branch and worktree go, rescued and undoable."""
+"""cancel and reset: free a worker; its branch and worktree are removed, rescued and undoable."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,10 @@ from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, re
 
 @dataclass(frozen=True, slots=True)
 class FreedWorker:
-    """A seat that is IDLE again: what it held, and the ref that keeps it.
+    """A worker that is IDLE again, its former task, and the rescue ref that keeps its work.
 
-    `stacked` are the workers that stand on what it held: they go on without it. `missing` is the
-    place of its worktree if nothing was there: only what was committed could be kept.
+    `stacked` are the workers that are stacked on it; they continue without it. `missing` is the
+    path of its worktree if nothing was there: only its commits could be kept.
     """
 
     worker: Worker
@@ -32,17 +32,17 @@ class FreedWorker:
 
 
 def cancel(session: Session, name: str) -> FreedWorker:
-    """Withdraw the worker's task: CANCELLED, the seat IDLE, its work rescued."""
+    """Cancel the worker's task and make the worker IDLE; its work is rescued."""
     return _free(session, name, "cancel")
 
 
 def reset(session: Session, name: str) -> FreedWorker:
-    """Clear a FAILED seat for a new task; its work is rescued, its task stays as it is."""
+    """Free a FAILED worker for a new task; its work is rescued, its task stays as it is."""
     return _free(session, name, "reset")
 
 
 def recycle(session: Session, name: str) -> Worker:
-    """Make a COMPLETED seat IDLE; a worktree that was kept stays where it is."""
+    """Make a COMPLETED worker IDLE; a worktree that was kept stays in its place."""
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     with session.store.write() as writer:

@@ -1,4 +1,4 @@
-"""reject, and who the reviewer of record is."""
+"""reject, and the reviewer that is recorded with a verdict."""
 
 from gitworker import clock
 from gitworker.errors import Refused
@@ -15,7 +15,7 @@ from gitworker.store.workers import Worker, load_worker, set_review_state, set_s
 
 
 def reviewer_of_record(session: Session) -> str:
-    """Return git's user as `Name <mail>`; raise Refused where git knows none."""
+    """Return git's user as `Name <mail>`; raise Refused if git has no user."""
     ident = session.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 128))
     if ident.status != 0:
         raise Refused(
@@ -27,7 +27,7 @@ def reviewer_of_record(session: Session) -> str:
 
 
 def reject(session: Session, name: str, *, note: str) -> Worker:
-    """Send a worker's submission back with a request: IN_REVIEW→WORKING, told on the bus."""
+    """Request changes of a submission: IN_REVIEW→WORKING, with a message on the bus."""
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)

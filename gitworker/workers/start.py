@@ -1,4 +1,4 @@
-"""start: ASSIGNED→WORKING, bound to the process that works there, with a beater for it."""
+"""start: ASSIGNED→WORKING, bound to the agent's process, with heartbeats for it."""
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish

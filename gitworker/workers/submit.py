@@ -1,4 +1,4 @@
-"""done: WORKING→IN_REVIEW. Refuses what would not be reviewed: uncommitted work, no work."""
+"""done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ from gitworker.store.workers import (
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A submission: the commit, how many commits, and what would conflict with the target now."""
+    """A submission: the commit, the number of commits, and the paths that would conflict now."""
 
     worker: Worker
     commit: Oid
@@ -46,7 +46,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What comes with `done`: a note, a pull request's address, whether to commit what is left."""
+    """The options of `done`: a note, a pull request's address, a message to commit the rest."""
 
     note: str = ""
     commit_message: str | None = None
@@ -54,11 +54,11 @@ class Submission:
 
 
 def submit(session: Session, name: str | None, submission: Submission) -> Submitted:
-    """Hand the worker's branch in for review and say at once whether it would conflict.
+    """Submit the worker's branch for review, and predict its conflicts with the target.
 
-    Raises Refused for uncommitted work (unless it is to be committed), for an open rebase or
-    merge, and for a branch without a commit of its own; Conflict for a worker whose claim on the
-    task another agent has taken over.
+    Raises Refused for uncommitted work without a commit message, for an open rebase or merge, and
+    for a branch without a commit of its own; Conflict if another agent has taken over the worker's
+    claim on the task.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
@@ -68,17 +68,17 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     )
     ref = worker.ref
     _require_landable(session, worker, ref)
-    _settle_worktree(session, worker, submission.commit_message)
+    _require_committed(session, worker, submission.commit_message)
     drain(session)
     refs = read_refs(session.git, [session.target, ref])
     tip = refs.get(ref)
     if tip is None:
         raise _branch_gone(worker)
     target = refs.get(session.target)
-    ground = (
+    stack_base = (
         None if target is None else find_stack_base(session, worker, BranchTips(ref, tip, target))
     )
-    known = [target, ground.exclude] if ground else []
+    known = [target, stack_base.exclude] if stack_base else []
     own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
         raise Refused(
@@ -86,7 +86,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
             "git commit -am 'What I did'",
             code="empty_branch",
         )
-    conflicts = _foresee(session, tip, ground) if ground else ()
+    conflicts = _predict_conflicts(session, tip, stack_base) if stack_base else ()
     submitted = _record(session, worker, tip, submission)
     return Submitted(submitted, tip, int(own), conflicts)
 
@@ -95,15 +95,15 @@ def _branch_gone(worker: Worker) -> Refused:
     return Refused(f"the branch {worker.branch} is gone", "git reflog")
 
 
-def _foresee(session: Session, tip: Oid, ground: StackBase) -> tuple[str, ...]:
-    """Return the paths that would conflict now; what stands on another's branch is replayed."""
-    if ground.exclude is None:
-        return verdict(session.git, target=ground.onto, topic=tip)
+def _predict_conflicts(session: Session, tip: Oid, stack_base: StackBase) -> tuple[str, ...]:
+    """Return the paths that would conflict now; a stacked branch is replayed to find them."""
+    if stack_base.exclude is None:
+        return verdict(session.git, target=stack_base.onto, topic=tip)
     outcome = replay(
         session.git,
-        target=ground.onto,
+        target=stack_base.onto,
         topic=tip,
-        exclude=ground.exclude,
+        exclude=stack_base.exclude,
         scratch_dir=session.scratch_dir,
     )
     return outcome.paths if isinstance(outcome, ReplayConflict) else ()
@@ -119,7 +119,7 @@ def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:
         require_landable(session, worker.worker_id, [tip], base=target)
 
 
-def _settle_worktree(session: Session, worker: Worker, commit_message: str | None) -> None:
+def _require_committed(session: Session, worker: Worker, commit_message: str | None) -> None:
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or not is_present(owner):
         return
@@ -132,7 +132,7 @@ def _settle_worktree(session: Session, worker: Worker, commit_message: str | Non
             code="operation_open",
         )
     require_on_branch(session.git, owner)
-    status = read_status(git, renew=True)  # its own worktree: the landing looks once more later
+    status = read_status(git, renew=True)  # the landing checks again
     if status.is_clean:
         return
     if commit_message is None:
@@ -146,7 +146,7 @@ def _settle_worktree(session: Session, worker: Worker, commit_message: str | Non
 
 
 def _add_all(git: Git) -> None:
-    """Add everything, less what git cannot store: device nodes that a sandbox has bound there."""
+    """Add everything except files that git cannot store, such as device nodes of a sandbox."""
     try:
         git.run("add", "--all")
     except GitFailed:

@@ -1,7 +1,7 @@
-"""sync: from the worktree, rebase my branch onto the target now, by a real git rebase.
+"""sync: rebase the worker's branch onto the target now, by a real git rebase in its worktree.
 
-A branch that stands on another worker's is rebased onto that until it has landed, and onto the
-target afterwards; only its own commits are, as by `git rebase --onto`.
+A branch that is stacked on another worker's branch is rebased onto that branch until it lands, and
+onto the target afterwards. Only its own commits are rebased, as by `git rebase --onto`.
 """
 
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ BEGINS = ("start", "take")
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Where the branch was and is, and the target or parent that it stands on now.
+    """The old and new tip of the branch, and the commit of the target or parent below it.
 
     `parent` is the parent's branch, None for the target.
     """
@@ -52,9 +52,9 @@ class Synced:
 def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Synced:
     """Rebase the worker's branch onto the target; `mode` is start, continue or abort.
 
-    `take` begins too, with the parent's commits as the worker's own: it stands on nobody's from
-    then on. git's own output goes to standard error where `attached`. Raises Conflict with the
-    files when the rebase stops, Refused outside a worker's worktree or where git refuses to begin.
+    The mode `take` also begins a rebase; the parent's commits become the worker's own, and the
+    branch is no longer stacked. Raises Conflict with the files when the rebase stops, and Refused
+    outside a worker's worktree or if git refuses to begin.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
@@ -73,24 +73,26 @@ def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task)
-    ground = StackBase(target, None, None, None)
+    stack_base = StackBase(target, None, None, None)
     if mode != "abort":
-        ground = find_stack_base(session, worker, BranchTips(ref, old, target))
+        stack_base = find_stack_base(session, worker, BranchTips(ref, old, target))
     if mode == "continue":
-        ground = ground._replace(onto=_read_onto(worker) or ground.onto)
+        stack_base = stack_base._replace(onto=_read_onto(worker) or stack_base.onto)
     if mode in BEGINS or not has_ended:
-        _rebase_or_clean_up(session, worker, mode, tips=BranchTips(ref, old, target), ground=ground)
+        _rebase_or_clean_up(
+            session, worker, mode, tips=BranchTips(ref, old, target), stack_base=stack_base
+        )
     new, _ = _tips(session, worker, ref)
-    has_left = ground.stack is not None and is_ancestor(session.git, ground.onto, target)
+    has_left = stack_base.stack is not None and is_ancestor(session.git, stack_base.onto, target)
     with session.store.write() as writer:
         if new != old:
             record_rewrite(writer, ref, old=old, new=new)
         if mode != "abort":
-            _record_ground(writer, ground, has_left=has_left)
+            _record_base(writer, stack_base, has_left=has_left)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     drain(session)
-    parent = None if ground.parent is None else ground.parent.parent_branch
-    return Synced(worker, old, new, ground.onto, parent)
+    parent = None if stack_base.parent is None else stack_base.parent.parent_branch
+    return Synced(worker, old, new, stack_base.onto, parent)
 
 
 def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
@@ -103,18 +105,18 @@ def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
 
 
 def _rebase_or_clean_up(
-    session: Session, worker: Worker, mode: str, *, tips: BranchTips, ground: StackBase
+    session: Session, worker: Worker, mode: str, *, tips: BranchTips, stack_base: StackBase
 ) -> None:
-    """Rebase; where git does not begin, nothing is left of what was prepared for it."""
+    """Rebase; if git does not begin, remove the rescue refs that were made for it."""
     old, known = tips.branch, _rescues(session, worker)
-    if mode != "abort" and _replaces(session, old, ground):
-        _keep(session, worker, old)  # first: where it cannot be kept nothing is rebased
+    if mode != "abort" and _replaces(session, old, stack_base):
+        _keep(session, worker, old)  # first, since a failure must prevent the rebase
     try:
         with ExitStack() as stack:
             if mode in BEGINS:
-                begun = journaled(session, worker, tips.ref, old=old, onto=ground.onto)
+                begun = journaled(session, worker, tips.ref, old=old, onto=stack_base.onto)
                 stack.enter_context(begun)
-            _rebase(session, worker, mode, ground)
+            _rebase(session, worker, mode, stack_base)
     except Refused as refused:
         if is_left_open(session, worker.worker_id):
             refused.hint = "git worker recover   (when the cause is repaired: it takes it back)"
@@ -125,7 +127,7 @@ def _rebase_or_clean_up(
 
 
 def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
-    """Return where the worker's branch and the target are; raise where one of them is gone."""
+    """Return the tips of the worker's branch and the target; raise if one does not exist."""
     refs = read_refs(session.git, [session.target, ref])
     if session.target not in refs:
         raise missing_target(session)
@@ -134,19 +136,19 @@ def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
     return refs[ref], refs[session.target]
 
 
-def _replaces(session: Session, old: Oid, ground: StackBase) -> bool:
+def _replaces(session: Session, old: Oid, stack_base: StackBase) -> bool:
     """Return whether a rebase may replace commits: the branch is neither behind nor on top."""
-    if ground.exclude is not None:
+    if stack_base.exclude is not None:
         return True
     return not (
-        is_ancestor(session.git, old, ground.onto) or is_ancestor(session.git, ground.onto, old)
+        is_ancestor(session.git, old, stack_base.onto)
+        or is_ancestor(session.git, stack_base.onto, old)
     )
 
 
 def _keep(session: Session, worker: Worker, tip: Oid) -> None:
-    """Keep what a rebase replaces under a rescue ref: the branch's reflog goes with the branch."""
-    task = worker.task
-    rescue(session.git, worker=worker.worker_id, task=task, tip=tip, worktree=None)
+    """Keep the old commits under a rescue ref, since the reflog is deleted with the branch."""
+    rescue(session.git, worker=worker.worker_id, task=worker.task, tip=tip, worktree=None)
 
 
 def _rescues(session: Session, worker: Worker) -> set[Ref]:
@@ -167,20 +169,20 @@ def _read_onto(worker: Worker) -> Oid | None:
     return Oid(text) if is_oid(text) else None
 
 
-def _record_ground(writer: Writer, ground: StackBase, *, has_left: bool) -> None:
-    """Record what a stacked branch begins at now; one whose parent is withdrawn is free of it."""
-    if ground.stack is None:
+def _record_base(writer: Writer, stack_base: StackBase, *, has_left: bool) -> None:
+    """Record the new base of a stacked branch; forget a parent that was withdrawn."""
+    if stack_base.stack is None:
         return
-    if has_left and ground.is_withdrawn:
-        forget_stack(writer, ground.stack.worker_id, ground.stack.task_id)
+    if has_left and stack_base.is_withdrawn:
+        forget_stack(writer, stack_base.stack.worker_id, stack_base.stack.task_id)
     else:
-        move_stack(writer, ground.stack, ground.onto)
+        move_stack(writer, stack_base.stack, stack_base.onto)
 
 
-def _rebase(session: Session, worker: Worker, mode: str, ground: StackBase) -> None:
-    """Run git rebase in the worktree; git itself keeps what it replaces in the reflog."""
+def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) -> None:
+    """Run git rebase in the worktree, or continue or abort it; raise if it stops."""
     top = worker.worktree or ""
-    begin = ["--no-autostash", "--no-update-refs", "--no-autosquash", *_onto(session, ground)]
+    begin = ["--no-autostash", "--no-update-refs", "--no-autosquash", *_onto(session, stack_base)]
     arguments = {
         "start": begin,
         "take": begin,
@@ -218,8 +220,8 @@ def _rebase(session: Session, worker: Worker, mode: str, ground: StackBase) -> N
     )
 
 
-def _onto(session: Session, ground: StackBase) -> list[str]:
-    """Return git rebase's words for what goes where; what stands on the ground already is plain."""
-    if ground.exclude is None or is_ancestor(session.git, ground.exclude, ground.onto):
-        return [ground.onto]
-    return ["--onto", ground.onto, ground.exclude]
+def _onto(session: Session, stack_base: StackBase) -> list[str]:
+    """Return git rebase's arguments for the new base; `--onto` only for a stacked branch."""
+    if stack_base.exclude is None or is_ancestor(session.git, stack_base.exclude, stack_base.onto):
+        return [stack_base.onto]
+    return ["--onto", stack_base.onto, stack_base.exclude]
