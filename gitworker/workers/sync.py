@@ -49,7 +49,7 @@ class Synced:
     parent: str | None
 
 
-def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Synced:
+def sync(session: Session, mode: str = "start") -> Synced:
     """Rebase the worker's branch onto the target; `mode` is start, continue or abort.
 
     The mode `take` also begins a rebase; the parent's commits become the worker's own, and the

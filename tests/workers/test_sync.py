@@ -16,7 +16,7 @@ def conflicted(world: World) -> Path:
     place = world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     with pytest.raises(Conflict) as caught:
-        sync(world.session(place), attached=False)
+        sync(world.session(place))
     assert caught.value.code == "rebase_conflict"
     assert caught.value.detail == "  README"
     return place
@@ -27,7 +27,7 @@ def test_sync(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     old = world.tip("auth/login")
     target = world.advance({"b": "2\n"})
-    done = sync(world.session(place), attached=False)
+    done = sync(world.session(place))
     assert (done.old, done.new, done.target) == (old, world.tip("auth/login"), target)
     assert world.tip("auth/login~1") == target
     assert (place / "b").read_text() == "2\n"
@@ -39,12 +39,12 @@ def test_the_replaced_commits_are_kept(world: World) -> None:
     world.working("bob", "other", {"c": "1\n"})
     kept = world.tip("bob/other")
     world.advance({"b": "2\n"})
-    sync(world.session(world.path("bob")), attached=False)
+    sync(world.session(world.path("bob")))
     place = conflicted(world)
     tip = world.tip("auth/login")
     Repo(place).write({"README": "both\n"})
     world.git("add", "README", cwd=place)
-    sync(world.session(place), "continue", attached=False)
+    sync(world.session(place), "continue")
     rescues = {ref: oid for ref, oid in world.refs().items() if ref.startswith("refs/worker/")}
     assert rescues == {
         "refs/worker/rescue/auth/login/1": tip,
@@ -55,7 +55,7 @@ def test_the_replaced_commits_are_kept(world: World) -> None:
 def test_nothing_to_do(world: World) -> None:
     """A branch that is based on the target already does not move."""
     place = world.working("auth", "login", {"a": "1\n"})
-    done = sync(world.session(place), attached=False)
+    done = sync(world.session(place))
     assert done.old == done.new
 
 
@@ -64,7 +64,7 @@ def test_continue(world: World) -> None:
     place = conflicted(world)
     Repo(place).write({"README": "both\n"})
     world.git("add", "README", cwd=place)
-    done = sync(world.session(place), "continue", attached=False)
+    done = sync(world.session(place), "continue")
     assert world.show("README", done.new) == "both"
     world.submit("auth")
     world.approve("auth")
@@ -78,8 +78,8 @@ def test_abort(world: World) -> None:
     old = world.tip("auth/login")
     world.advance({"README": "theirs\n"})
     with pytest.raises(Conflict):
-        sync(world.session(place), attached=False)
-    done = sync(world.session(place), "abort", attached=False)
+        sync(world.session(place))
+    done = sync(world.session(place), "abort")
     assert done.new == old == world.tip("auth/login")
     assert open_operation(world.worker("auth").admin_dir or "") is None
 
@@ -91,7 +91,7 @@ def test_uncommitted_work(world: World) -> None:
     Repo(place).write({"a": "changed\n"})
     world.git("config", "rebase.autoStash", "true")
     with unchanged(world) as caught:
-        sync(world.session(place), attached=False)
+        sync(world.session(place))
     assert "unstaged changes" in caught.value.detail
     assert (place / "a").read_text() == "changed\n"
 
@@ -100,7 +100,7 @@ def test_outside_a_worktree(world: World) -> None:
     """Outside every worker's worktree there is no branch to rebase."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "not_found", NotFound):
-        sync(world.session(), attached=False)
+        sync(world.session())
 
 
 def test_without_its_worktree(world: World) -> None:
@@ -108,7 +108,7 @@ def test_without_its_worktree(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     with unchanged(world) as caught:
-        sync(world.session(identity="auth"), attached=False)
+        sync(world.session(identity="auth"))
     assert "no worktree" in caught.value.message
 
 
@@ -126,6 +126,6 @@ def test_deleted_branch(world: World, deleted: str) -> None:
     world.git("checkout", "-q", "--detach")
     world.git("branch", "-m", deleted, "kept")
     with pytest.raises(GitWorkerError, match=deleted) as caught:
-        sync(world.session(place), attached=False)
+        sync(world.session(place))
     assert caught.value.code in ("no_target", "not_found")
     world.git("branch", "-m", "kept", deleted)
