@@ -50,6 +50,7 @@ def _drain(common_dir: str) -> int:
     from gitworker.bus.drain import drain
     from gitworker.bus.files.export import export_logs
     from gitworker.bus.jobs.upkeep_job import start_upkeep_job
+    from gitworker.worktrees.pool.pool import refill_pool
 
     session = _open(common_dir)
     drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
@@ -57,8 +58,7 @@ def _drain(common_dir: str) -> int:
         export_logs(session.store, session.paths)
     _wake_followers(session.paths.bell)
     start_upkeep_job(session.store, common_dir)
-    if session.settings.worktree_pool:
-        _start_pool_job(session)
+    refill_pool(session)
     if os.path.exists(session.paths.search):
         from gitworker.bus.search.search_messages import (
             index_some,  # 10 ms, only if a search index exists
@@ -128,12 +128,6 @@ def _open(common_dir: str) -> "Session":
         os.environ.pop(name, None)
     os.chdir(common_dir)
     return open_session(identity="hq", create=False, attended=False)
-
-
-def _start_pool_job(session: "Session") -> None:
-    from gitworker.worktrees.pool.hand_out import start_pool_job  # only with a pool
-
-    start_pool_job(session)
 
 
 def _wake_followers(bell: str) -> None:

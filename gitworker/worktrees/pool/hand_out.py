@@ -76,9 +76,14 @@ def open_pool(session: Session) -> Pool:
     )
 
 
+def target_tip(session: Session) -> Oid | None:
+    """Return the target's commit; None if the branch does not exist."""
+    return find_tip(session.git, session.repository.common_dir, session.target)
+
+
 def start_check(session: Session) -> None:
     """Start to check the worktree that a spawn at the target's tip would take."""
-    for parked in _best_first(open_pool(session), _target_tip(session))[:1]:
+    for parked in _best_first(open_pool(session), target_tip(session))[:1]:
         start_dirty_check(parked.path)
 
 
@@ -130,12 +135,9 @@ def lend(session: Session, place: str, commit: Oid) -> bool:
 
 def start_pool_job(session: Session) -> None:
     """Start the background job if worktrees are missing, too many, or not at the target's tip."""
-    wanted = session.settings.worktree_pool
-    if not wanted:
-        return
-    tip = _target_tip(session)
+    tip = target_tip(session)
     parked = update_list(session, open_pool(session), tip)
-    if len(parked) != wanted or any(one.commit != tip for one in parked):
+    if len(parked) != session.settings.worktree_pool or any(one.commit != tip for one in parked):
         _start_job(session)
 
 
@@ -164,10 +166,6 @@ def _start_job(session: Session) -> None:
     notify_followers(f"{session.paths.root}/{BELL}")
     command = [sys.executable, *proc.BACKGROUND, "pool", session.repository.common_dir]
     proc.spawn_detached(["nice", *command])
-
-
-def _target_tip(session: Session) -> Oid | None:
-    return find_tip(session.git, session.repository.common_dir, session.target)
 
 
 def _best_first(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:

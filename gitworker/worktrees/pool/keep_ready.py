@@ -15,7 +15,6 @@ from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.lock import hold, is_held
-from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.pool.parked import (
     LENT,
     MAKING,
@@ -43,7 +42,13 @@ from gitworker.repo.rescue.trash import (
 )
 from gitworker.session import Session
 from gitworker.worktrees.disk_space import require_space
-from gitworker.worktrees.pool.hand_out import BELL, RETURNING, open_pool, update_list
+from gitworker.worktrees.pool.hand_out import (
+    BELL,
+    RETURNING,
+    open_pool,
+    target_tip,
+    update_list,
+)
 from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_root
 from gitworker.worktrees.worktree_root import ready_root
 
@@ -96,7 +101,7 @@ def pool_state(session: Session) -> PoolState:
     """Return the current state of the pool."""
     parked = tuple(list_parked(open_pool(session)))
     working = is_held(_lock(session))
-    return PoolState(session.settings.worktree_pool, _tip(session), parked, working)
+    return PoolState(session.settings.worktree_pool, target_tip(session), parked, working)
 
 
 def _keep(session: Session) -> None:
@@ -104,7 +109,7 @@ def _keep(session: Session) -> None:
     if wanted:
         ready_root(session)
     pool = open_pool(session)
-    tip = _tip(session)
+    tip = target_tip(session)
     if wanted:
         guard(session, pool.root)
     _sweep(session, pool)
@@ -141,11 +146,7 @@ def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
         if commit is None:
             continue
         room = session.settings.worktree_reuse and warm < session.settings.worktree_pool
-        if (
-            room
-            and is_returnable(pool, entry.path, commit)
-            and _park_returned(session, pool, entry, tip)
-        ):
+        if room and _park_returned(session, pool, entry, commit=commit, tip=tip):
             warm += 1
         elif os.path.isdir(entry.path):
             with suppress(OSError):
@@ -162,16 +163,19 @@ def _offered(entry: TrashEntry) -> Oid | None:
         return None
 
 
-def _park_returned(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
-    """Park a worktree of the trash; one that cannot be parked is set aside in the trash."""
-    commit = _offered(entry)
+def _park_returned(
+    session: Session, pool: Pool, entry: TrashEntry, *, commit: Oid, tip: Oid
+) -> bool:
+    """Park a worktree of the trash unless it was changed; after a failure set it aside there."""
+    if not is_returnable(pool, entry.path, commit):
+        return False
     path = f"{pool.root}/{RETURNED}{os.path.basename(entry.path)}"
     try:
         os.rename(entry.path, path)
     except OSError:  # it was restored meanwhile, or the pool is on another file system
         return False
     with suppress(GitFailed, OSError):
-        if commit is not None and park_removed(pool, path, commit=commit, new=tip):
+        if park_removed(pool, path, commit=commit, new=tip):
             return True
     set_aside(session, path, os.path.basename(path).lstrip("."))
     return False
@@ -215,10 +219,6 @@ def _is_old(path: str) -> bool:
         return os.lstat(path).st_ctime * 1000 < clock.now_ms() - RESUMED_AFTER_S * 1000
     except OSError:
         return False
-
-
-def _tip(session: Session) -> Oid | None:
-    return find_tip(session.git, session.repository.common_dir, session.target)
 
 
 def _lock(session: Session) -> str:
