@@ -26,9 +26,9 @@ import apsw
 from gitworker.bus import open_bus
 from gitworker.bus.consume import POLL_LIMIT
 from gitworker.bus.following.follow_messages import MessageFilter, follow
-from gitworker.bus.following.waking import open_waker
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.sqlite.waking import open_waker
 
 TYPE = "x-bench"
 PAYLOAD = {"progress": 0.5, "step": "tests"}

@@ -12,7 +12,7 @@ from benchmarks.bus_jobs import library_publisher
 from benchmarks.bus_scene import JOBS, line_of, new_bus, p50_p99, percentile, started
 from benchmarks.results import Result
 from benchmarks.scene import Scene
-from gitworker.bus.following.waking import ADAPTIVE, INOTIFY
+from gitworker.store.sqlite.waking import ADAPTIVE, INOTIFY
 
 MESSAGES = 400
 ADAPTIVE_MESSAGES = 12

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitworker.agents.process.signals import Signals
     from gitworker.agents.process.streams import Streams
     from gitworker.agents.run_heartbeats import RunHeartbeats
-    from gitworker.bus.following.waking import Waker
+    from gitworker.store.api import Waker
 
 POLL_S = 2.0
 POLL_AFTER_NEWS_S = 0.02  # after news, so that a busy bus costs a supervisor little

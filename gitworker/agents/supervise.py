@@ -95,7 +95,6 @@ def _supervise_run(
     """Supervise a running agent until its end."""
     from gitworker.agents.monitor import Monitor
     from gitworker.agents.run_heartbeats import RunHeartbeats
-    from gitworker.bus.following.waking import open_waker
     from gitworker.config import Settings
 
     signals, streams = around
@@ -112,7 +111,7 @@ def _supervise_run(
     beats.start()
     if session is not None:
         _publish_start(session, run)
-    waker = _try(lambda: open_waker(post.store, post.paths))
+    waker = _try(lambda: post.store.open_waker())
     watch = Monitor(post, run, signals=signals, streams=streams, beats=beats)
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
     beats.stop()

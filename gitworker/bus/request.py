@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import message_fields
-from gitworker.bus.following.waking import MAX_WAIT_S, Waker
+from gitworker.bus.following.follow_messages import MAX_WAIT_S, message_fields
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
-from gitworker.store.api import Store
+from gitworker.store.api import Store, Waker
 from gitworker.store.messages.mailbox import find_message, find_reply, newest_seq
 
 

@@ -1,14 +1,13 @@
 """The claims of one holder: take, renew, release and check them, and wait for a free one."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import get_ident
 from weakref import WeakKeyDictionary
 
 from gitworker import clock
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.following.waking import open_waker
 from gitworker.bus.identity import caller_identity
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import (
@@ -27,7 +26,7 @@ from gitworker.claims.rules import ClaimTaken, is_one, is_task, parse_lease_ms, 
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
-from gitworker.store.api import Reader, Row, Store, Value, Writer
+from gitworker.store.api import Reader, Row, Store, Value, Waker, Writer
 from gitworker.store.backend import open_store
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS, LeaseLength
 
@@ -157,7 +156,7 @@ class Claims:
 
     def _take_in_time(self, name: str, length: LeaseLength, deadline: float) -> Claim:
         """Try again after each write to the bus and when the lease ends."""
-        with open_waker(self._store, self._paths) as waker:
+        with self._store.open_waker() as waker:
             while True:
                 try:
                     return self._take(name, length)
@@ -220,6 +219,9 @@ class _Unopened:
 
     def change_mark(self) -> int:
         return self._claims.reopen().change_mark()
+
+    def open_waker(self, *, on_spool: Callable[[], object] | None = None) -> Waker:
+        return self._claims.reopen().open_waker(on_spool=on_spool)
 
     def require_writable(self) -> None:
         self._claims.reopen().require_writable()

@@ -4,9 +4,9 @@ A query's name is `<file>.<query>`; its text belongs to the backend. A second ba
 define the same names in its own dialect.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 Row = Mapping[str, Any]
 Value = str | int | float | bytes | None
@@ -32,6 +32,50 @@ class Writer(Reader, Protocol):
         ...
 
 
+class Waker(Protocol):
+    """Notices commits of other connections; it belongs to the thread of its store.
+
+    Loop: read the bus, then `wait`. No commit in between is missed. To wait for other events as
+    well, watch `fileno()` (-1: no descriptor) for at most `pause_s` seconds and call `changed()`.
+    """
+
+    @property
+    def pause_s(self) -> float:
+        """Return the longest time in seconds until the next call of `changed`."""
+        ...
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable if there may be news; -1 without one."""
+        ...
+
+    def changed(self) -> bool:
+        """Return whether another connection has committed since this was last true; never block."""
+        ...
+
+    def wait(self, timeout_s: float, *, also: Mapping[int, int] | None = None) -> bool:
+        """Block until another connection has committed, for `timeout_s` at most; return whether.
+
+        `also` maps further descriptors to poll(2) events; the wait also ends if one is ready.
+        """
+        ...
+
+    def rest(self) -> None:
+        """Return to short pauses, since the caller found something."""
+        ...
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return the waker for a `with` block."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Close the waker."""
+        ...
+
+
 class Store(Reader, Protocol):
     """Opens reads and write transactions."""
 
@@ -46,6 +90,13 @@ class Store(Reader, Protocol):
 
     def change_mark(self) -> int:
         """Return a number that changes when another connection has committed."""
+        ...
+
+    def open_waker(self, *, on_spool: Callable[[], object] | None = None) -> Waker:
+        """Return a waker for this store; `on_spool` is called when a hook wrote to the spool.
+
+        Without inotify nothing calls it: the drain that the hook starts publishes the commits.
+        """
         ...
 
     def require_writable(self) -> None:

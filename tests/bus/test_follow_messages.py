@@ -9,7 +9,6 @@ import pytest
 
 from gitworker.bus.following.bell import notify_followers, start_drain_job
 from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields, read_json
-from gitworker.bus.following.waking import open_waker
 from gitworker.bus.heartbeat_message import (
     HeartbeatReport,
     require_heartbeat_worker,
@@ -34,7 +33,7 @@ def heard(
 ) -> list[str]:
     """Return the ids that a follower receives before its first pause."""
     found = []
-    with open_waker(store, state) as waker:
+    with store.open_waker() as waker:
         for item in follow(store, state, wanted, since=since, waker=waker, max_wait_s=0):
             if item is None:
                 break
@@ -56,7 +55,7 @@ def test_filters(state: StatePaths, store: Database) -> None:
 
 def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database) -> None:
     """A follower without messages pauses, and it ends when the database is removed."""
-    with open_waker(store, state) as waker:
+    with store.open_waker() as waker:
         stream = follow(store, state, MessageFilter(), since=None, waker=waker, max_wait_s=0)
         assert [next(stream) for _ in range(3)] == [None] * 3
         say(store, "a")

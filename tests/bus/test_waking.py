@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.following.bell import FollowerNotifier, notify_followers
-from gitworker.bus.following.inotify import LOST, Inotify
-from gitworker.bus.following.waking import (
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.inotify import LOST, Inotify
+from gitworker.store.sqlite.waking import (
     ADAPTIVE,
     INOTIFY,
     MAX_WAIT_S,
@@ -22,11 +24,9 @@ from gitworker.bus.following.waking import (
     VERSION,
     VERSION_FIRST_S,
     VERSION_LAST_S,
-    Waker,
+    SqliteWaker,
     open_waker,
 )
-from gitworker.paths import StatePaths
-from gitworker.store.sqlite.database import Database
 from tests.store.support import foreign, opened, send
 
 # Takes every lock of the WAL-index (sqlite.org/walformat.html, bytes 120 to 127).
@@ -42,7 +42,7 @@ SHORT_S = 0.01
 
 
 @pytest.fixture
-def waker(state: StatePaths, store: Database) -> Iterator[Waker]:
+def waker(state: StatePaths, store: Database) -> Iterator[SqliteWaker]:
     """A waker that uses inotify."""
     with open_waker(store, state, ways=(INOTIFY,)) as made:
         assert made.fileno() >= 0
@@ -66,7 +66,7 @@ def test_every_way_wakes(state: StatePaths, store: Database, way: str) -> None:
     assert store.row("messages.last_seq") in ({"seq": 0}, {"seq": 1})
 
 
-def test_a_foreign_commit_wakes(state: StatePaths, waker: Waker) -> None:
+def test_a_foreign_commit_wakes(state: StatePaths, waker: SqliteWaker) -> None:
     """A foreign program that does not notify followers still wakes them."""
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'n', 't')"
     asked = threading.Thread(target=foreign, args=(state.database, insert))
@@ -85,13 +85,13 @@ def test_a_commit_before_the_wait_is_noticed(state: StatePaths, store: Database,
         assert not waker.wait(SHORT_S)
 
 
-def test_own_commits_wake_nothing(store: Database, waker: Waker) -> None:
+def test_own_commits_wake_nothing(store: Database, waker: SqliteWaker) -> None:
     """A write of the same connection does not wake it."""
     send(store, "m")
     assert not waker.wait(SHORT_S)
 
 
-def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
+def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: SqliteWaker) -> None:
     """An event may precede the visible commit, so the waker looks again, ever later."""
     assert waker.pause_s == MAX_WAIT_S
     notify_followers(state.bell)
@@ -103,7 +103,7 @@ def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker
     assert tuple(pauses) == (*RECHECK_DELAYS_S, MAX_WAIT_S)
 
 
-def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
+def test_a_kept_notifier_wakes(state: StatePaths, waker: SqliteWaker) -> None:
     """A publisher that keeps the notification file open wakes its followers each time."""
     bell = FollowerNotifier(state.bell)
     for _ in range(2):
@@ -115,7 +115,7 @@ def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
     FollowerNotifier(f"{state.root}/missing/bell").ring()
 
 
-def test_other_files_are_not_watched(state: StatePaths, waker: Waker) -> None:
+def test_other_files_are_not_watched(state: StatePaths, waker: SqliteWaker) -> None:
     """Files written beside the bus, such as its export, wake no follower."""
     Path(state.bus_log).write_text("line\n")
     assert not waker.changed()
@@ -193,7 +193,7 @@ def test_too_many_open_files(state: StatePaths, store: Database) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_something_else_ends_the_wait(waker: Waker) -> None:
+def test_something_else_ends_the_wait(waker: SqliteWaker) -> None:
     """Input on an additional descriptor ends the wait without a message."""
     read_end, write_end = os.pipe()
     os.close(read_end)  # the reader has ended

@@ -94,7 +94,7 @@ def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
 
 def test_waiting_imports_little(scene: Scene) -> None:
     """A poll imports the modules for waiting only if it waits."""
-    waiting = {"gitworker.bus.following.inotify", "gitworker.bus.following.waking"}
+    waiting = {"gitworker.store.sqlite.inotify", "gitworker.store.sqlite.waking"}
     foreign = {"_ctypes", "_struct", "ctypes", "ctypes._endian", "struct", "types"}
     worktree = scene.spawn("auth", "t1")
     words = ("msg", "poll", "--wait", "1")

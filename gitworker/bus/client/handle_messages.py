@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitworker.bus.client.received_message import Message
-    from gitworker.bus.following.waking import Waker
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Store
+    from gitworker.store.api import Store, Waker
     from gitworker.store.messages.mailbox import StoredMessage
 
 ERROR_SHOWN = 500

@@ -31,8 +31,12 @@ from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import FollowerNotifier
-from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields
-from gitworker.bus.following.waking import MAX_WAIT_S, Waker, open_waker
+from gitworker.bus.following.follow_messages import (
+    MAX_WAIT_S,
+    MessageFilter,
+    follow,
+    message_fields,
+)
 from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
@@ -55,7 +59,7 @@ from gitworker.store.messages.mailbox import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gitworker.store.api import Store
+    from gitworker.store.api import Store, Waker
 
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
@@ -227,7 +231,7 @@ class Bus:
         """
         store, paths = self.store, self.paths
         is_stopped = _stopper(stop)
-        with self._stay() as is_closed, open_waker(store, paths) as waker:
+        with self._stay() as is_closed, store.open_waker() as waker:
             items = follow(
                 store,
                 paths,
@@ -310,7 +314,7 @@ class Bus:
         """Return this thread's waker, which notices writes of other connections to the bus."""
         waker: Waker | None = getattr(self._own, "waker", None)
         if waker is None:
-            waker = self._own.waker = open_waker(self.store, self.paths)
+            waker = self._own.waker = self.store.open_waker()
             self._keep(waker)
         return waker
 

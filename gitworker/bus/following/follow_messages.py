@@ -1,7 +1,7 @@
 """Follow the bus: every message as it comes, without a cursor.
 
 The loop reads the messages after the last one in one short transaction, then waits for the waker
-(`bus.following.waking`). It ends when the database is deleted or replaced.
+(`Store.open_waker`). It ends when the database is deleted or replaced.
 """
 
 import json
@@ -13,13 +13,13 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
-from gitworker.bus.following.waking import MAX_WAIT_S, Waker
 from gitworker.bus.rules import is_too_deep, may_be_deep
 from gitworker.paths import StatePaths
-from gitworker.store.api import Store
+from gitworker.store.api import Store, Waker
 from gitworker.store.messages.mailbox import StoredMessage, messages_after, newest_seq
 
 BATCH = 500
+MAX_WAIT_S = 2.0  # until the next look, if no waker noticed anything
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ import os
 from gitworker.bus.drain import SPOOL_FILE, drain
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.following.waking import Waker, open_waker
 from gitworker.errors import GitWorkerError
 from gitworker.session import Session
+from gitworker.store.api import Waker
 
 
 def listen(session: Session) -> Waker:
@@ -16,7 +16,7 @@ def listen(session: Session) -> Waker:
     The listening process publishes a worker's commit without starting another process. The drain
     that the hook starts then finds nothing to do, or publishes if this failed.
     """
-    return open_waker(session.store, session.paths, on_spool=lambda: drain_spool(session))
+    return session.store.open_waker(on_spool=lambda: drain_spool(session))
 
 
 def drain_spool(session: Session) -> None:

@@ -66,12 +66,8 @@ def poll(place: HotContext, *, limit: int, acknowledging: bool, wait_s: float = 
 
 def _wait(place: HotContext, limit: int, wait_s: float) -> list[UnreadMessage]:
     """Return unread messages as soon as there are any; an empty list after `wait_s`."""
-    from gitworker.bus.following.waking import (
-        open_waker,  # ctypes, struct: 7 ms, only to wait
-    )
-
     deadline = clock.monotonic_ms() + wait_s * 1000
-    with open_waker(place.store, place.paths) as waker:
+    with place.store.open_waker() as waker:
         while True:
             rows = unread(place.store, place.actor, limit=limit)
             left_s = (deadline - clock.monotonic_ms()) / 1000

@@ -15,12 +15,14 @@ import apsw
 
 from gitworker import clock
 from gitworker.errors import READ_ONLY, Conflict, GitWorkerError, Internal, Unavailable
-from gitworker.paths import read_only_error
+from gitworker.paths import StatePaths, read_only_error
 from gitworker.store.sqlite.queries import query_text
 
 TYPE_CHECKING = False  # `typing` and `contextlib` cost a hot verb 10 ms
 if TYPE_CHECKING:
-    from gitworker.store.api import Row, Value
+    from collections.abc import Callable
+
+    from gitworker.store.api import Row, Value, Waker
 
 BUSY_TIMEOUT_MS = 5000
 JOURNAL_SIZE_LIMIT = 4 * 1024 * 1024
@@ -197,6 +199,12 @@ class Database:
             return int(self.connection.pragma("data_version"))
         except apsw.Error as error:
             raise translated(error, self.path) from error
+
+    def open_waker(self, *, on_spool: Callable[[], object] | None = None) -> Waker:
+        """Return a waker for this store; `on_spool` is called when a hook wrote to the spool."""
+        from gitworker.store.sqlite.waking import open_waker  # ctypes: 7 ms, only to wait
+
+        return open_waker(self, StatePaths(os.path.dirname(self.path)), on_spool=on_spool)
 
     def gate(self) -> WriteGate:
         """Return the writers' gate: an flock on the file beside the database."""

@@ -16,8 +16,8 @@ import os
 import select
 
 from gitworker import clock
-from gitworker.bus.following.inotify import LOST, Inotify
 from gitworker.errors import Conflict
+from gitworker.store.sqlite.inotify import LOST, Inotify
 
 TYPE_CHECKING = False  # `poll --wait` is a hot verb: `typing` costs 8 ms
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ HEARD = ("bell", "bus.db-wal", LOST)  # names in the state directory that mean n
 SPOOL_FILES = ("hooks", "ring")
 
 
-class Waker:
+class SqliteWaker:
     """Notices commits of other connections, in the way that `open_waker` chose.
 
     Loop: read the bus, then `wait`. No commit is missed in between, because `wait` compares with
@@ -137,7 +137,7 @@ class Waker:
         if self._inotify is not None:
             self._inotify.close()
 
-    def __enter__(self) -> Waker:
+    def __enter__(self) -> SqliteWaker:
         """Return the waker for a `with` block."""
         return self
 
@@ -191,7 +191,7 @@ def open_waker(
     *,
     ways: tuple[str, ...] = (INOTIFY, VERSION, ADAPTIVE),
     on_spool: Callable[[], object] | None = None,
-) -> Waker:
+) -> SqliteWaker:
     """Return a waker for a bus that uses the first of `ways` that this system supports.
 
     `on_spool` is called when a hook has written to the spool. Only inotify notices that; otherwise
@@ -204,8 +204,8 @@ def open_waker(
             inotify.watch(paths.root)
             is_watched = on_spool is not None and os.path.isdir(paths.spool)
             spool = inotify.watch(paths.spool) if is_watched else None
-            return Waker(store, way=INOTIFY, inotify=inotify, spool=spool, on_spool=on_spool)
+            return SqliteWaker(store, way=INOTIFY, inotify=inotify, spool=spool, on_spool=on_spool)
         except OSError:  # no inotify, or the user's limit is reached
             if inotify is not None:
                 inotify.close()
-    return Waker(store, way=VERSION if VERSION in ways else ADAPTIVE)
+    return SqliteWaker(store, way=VERSION if VERSION in ways else ADAPTIVE)
