@@ -99,7 +99,7 @@ def _refresh_hooks(common_dir: str) -> int:
     return 0
 
 
-def _beat(root: str, every_s: str) -> int:
+def _send_heartbeats(root: str, every_s: str) -> int:
     from gitworker.agents.orphans import OrphanSupervisor
     from gitworker.liveness.heartbeat_daemon import run_heartbeat_daemon
 
@@ -153,7 +153,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "upkeep": _upkeep,
     "radar": _radar,
     "pool": _pool,
-    "beat": _beat,
+    "beat": _send_heartbeats,
     "compare": _compare,
 }
 

@@ -46,7 +46,7 @@ class Monitor:
         *,
         signals: Signals,
         streams: Streams,
-        beats: RunHeartbeats,
+        heartbeats: RunHeartbeats,
     ) -> None:
         self.why = ""
         self.is_late = False  # True if the time limit stopped it
@@ -54,7 +54,7 @@ class Monitor:
         self._run = run
         self._signals = signals
         self._streams = streams
-        self._beats = beats
+        self._heartbeats = heartbeats
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
@@ -131,11 +131,11 @@ class Monitor:
             self._suspend_agent()
         except GitWorkerError:  # if the bus cannot be written, no process of the agent holds it
             self._send(signal.SIGSTOP)
-        self._beats.pause()  # otherwise we might be stopped in the middle of our own write
+        self._heartbeats.pause()  # otherwise we might be stopped in the middle of our own write
         self._streams.restore()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._streams.resume()
-        self._beats.start()
+        self._heartbeats.start()
         if not self._is_paused:
             self._send(signal.SIGCONT)
 

@@ -107,21 +107,21 @@ def _supervise_run(
     session = _try(open_session)
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
-    beats = RunHeartbeats(post, run, every_s=settings.liveness_beat_s)
-    beats.start()
+    heartbeats = RunHeartbeats(post, run, every_s=settings.liveness_beat_s)
+    heartbeats.start()
     if session is not None:
         _publish_start(session, run)
     waker = _try(lambda: post.store.open_waker())
-    watch = Monitor(post, run, signals=signals, streams=streams, beats=beats)
+    watch = Monitor(post, run, signals=signals, streams=streams, heartbeats=heartbeats)
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
-    beats.stop()
+    heartbeats.stop()
     streams.end()
     try:
         ending = Ending(code, why=watch.why, is_late=watch.is_late)
         outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
     except (GitWorkerError, OSError) as error:
         outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
-    beats.end()
+    heartbeats.end()
     signals.release()  # only output remains to be read: a ^C may end that
     streams.wait()
     log.close()

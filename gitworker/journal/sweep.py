@@ -51,12 +51,12 @@ def sweep(session: Session) -> SweepResult:
     moment = this_moment()
     with session.store.read() as reader:
         workers = all_workers(reader)
-        beats = read_heartbeats(reader)
+        heartbeats = read_heartbeats(reader)
         retries = due_retries(reader, moment.now_ms)
         runs = reader.rows("runs.open")
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
-    silent = silent_runs(runs, beats, moment, paths=session.paths, dead_ms=dead_ms)
+    silent = silent_runs(runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms)
     if lost.over or silent:
         from gitworker.lifecycle.runs import (
             settle_runs,  # 10 ms, only after a supervisor was killed
@@ -67,7 +67,7 @@ def sweep(session: Session) -> SweepResult:
         ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     _unlock_left(session, workers, moment)
     moved = follow_moves(session, workers)
-    quiet = _quiet(session, workers, beats, moment)
+    quiet = _quiet(session, workers, heartbeats, moment)
     if quiet and _revive(session, quiet, moment):
         with session.store.read() as reader:
             quiet = _quiet(session, workers, read_heartbeats(reader), moment)
@@ -97,21 +97,21 @@ def _unlock_left(session: Session, workers: list[Worker], moment: ClockReading) 
 
 
 def _quiet(
-    session: Session, workers: list[Worker], beats: dict[str, Heartbeat], moment: ClockReading
+    session: Session, workers: list[Worker], heartbeats: dict[str, Heartbeat], moment: ClockReading
 ) -> Quiet:
     """Return the workers that time can change and that have no recent heartbeat, with the facts."""
     found = []
     for worker in workers:
-        beat = beats.get(worker.worker_id)
+        heartbeat = heartbeats.get(worker.worker_id)
         if not may_time_out(worker.state) or not is_quiet(
-            worker.state, beat, moment, session.settings
+            worker.state, heartbeat, moment, session.settings
         ):
             continue
         facts = WorkerFacts(
             state=worker.state,
             stale_from=worker.stale_from,
             changed_at_ms=worker.state_changed_at_ms,
-            beat=beat,
+            heartbeat=heartbeat,
             process_runs=process_runs(worker, moment, session.paths),
         )
         found.append((worker, facts))

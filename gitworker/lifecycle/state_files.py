@@ -75,7 +75,7 @@ def catch_up(session: Session) -> GitWorkerError | None:
 
 
 def state_document(
-    worker: Worker, *, beat_ms: int | None, attempts: tuple[int, int]
+    worker: Worker, *, heartbeat_ms: int | None, attempts: tuple[int, int]
 ) -> dict[str, Any]:
     """Return a worker's state file; `attempts` are (the current attempt, the maximum)."""
 
@@ -89,7 +89,7 @@ def state_document(
         "branch": worker.branch,
         "assigned_at": stamp(worker.assigned_at_ms),
         "state_changed_at": stamp(worker.state_changed_at_ms),
-        "last_heartbeat": stamp(beat_ms),
+        "last_heartbeat": stamp(heartbeat_ms),
         "pid": worker.pid,
         "attempt": attempts[0],
         "max_attempts": attempts[1],
@@ -108,10 +108,12 @@ def _state(reader: Reader, name: str) -> dict[str, Any] | None:
     worker = find_worker(reader, name)
     if worker is None:
         return None
-    beat = find_heartbeat(reader, name)
+    heartbeat = find_heartbeat(reader, name)
     task = find_task(reader, worker.task_id) if worker.task_id else None
     attempts = (task.retry_count + 1, task.max_retries + 1) if task else (1, 1)
-    return state_document(worker, beat_ms=beat.ts_ms if beat else None, attempts=attempts)
+    return state_document(
+        worker, heartbeat_ms=heartbeat.ts_ms if heartbeat else None, attempts=attempts
+    )
 
 
 def _review(reader: Reader, name: str) -> dict[str, Any] | None:

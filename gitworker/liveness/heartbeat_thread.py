@@ -46,8 +46,8 @@ Command = Report | Remove | StopThread
 class HeartbeatThread:
     """Sends heartbeats in the background until it is stopped.
 
-    `open_store` is called in the thread, since a connection belongs to one thread. `on_beat` gets
-    the times of the heartbeats by agent, `on_error` the error of a failed one.
+    `open_store` is called in the thread, since a connection belongs to one thread. `on_heartbeat`
+    gets the times of the heartbeats by agent, `on_error` the error of a failed one.
     """
 
     def __init__(

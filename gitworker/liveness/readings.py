@@ -75,7 +75,7 @@ def lost_runs(rows: Sequence[Row], moment: ClockReading) -> LostRuns:
 
 def silent_runs(
     rows: Sequence[Row],
-    beats: Mapping[str, Heartbeat],
+    heartbeats: Mapping[str, Heartbeat],
     moment: ClockReading,
     *,
     paths: StatePaths,
@@ -94,7 +94,7 @@ def silent_runs(
         and (
             newest[run["worker_id"]] != run["id"]
             or (
-                _silence_ms(run, beats, moment) >= dead_ms
+                _silence_ms(run, heartbeats, moment) >= dead_ms
                 and not is_life_locked(paths, run["worker_id"])
             )
         )
@@ -106,8 +106,8 @@ def heartbeat_of(stored: StoredHeartbeat) -> Heartbeat:
     return Heartbeat(stored.ts_ms, stored.mono_ms, stored.boot_id, stored.host)
 
 
-def _silence_ms(run: Row, beats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
+def _silence_ms(run: Row, heartbeats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
     """Return the time since the last heartbeat of a run's agent, or since the run began."""
     began = Heartbeat(run["started_at_ms"])
-    beat = beats.get(run["worker_id"], began)
-    return min(heartbeat_age_ms(beat, moment), heartbeat_age_ms(began, moment))
+    heartbeat = heartbeats.get(run["worker_id"], began)
+    return min(heartbeat_age_ms(heartbeat, moment), heartbeat_age_ms(began, moment))

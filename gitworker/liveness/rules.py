@@ -52,7 +52,7 @@ class WorkerFacts(NamedTuple):
     state: WorkerState
     stale_from: WorkerState | None
     changed_at_ms: int
-    beat: Heartbeat | None
+    heartbeat: Heartbeat | None
     process_runs: bool | None
 
 
@@ -76,31 +76,31 @@ def may_time_out(state: WorkerState) -> bool:
     return state in TIMED
 
 
-def heartbeat_age_ms(beat: Heartbeat, moment: ClockReading) -> int:
+def heartbeat_age_ms(heartbeat: Heartbeat, moment: ClockReading) -> int:
     """Return a heartbeat's age, by CLOCK_MONOTONIC in one boot of one host, else by wall clock."""
     same_clock = (
-        beat.mono_ms is not None
-        and beat.host == moment.host
-        and bool(beat.boot_id)
-        and beat.boot_id == moment.boot_id
+        heartbeat.mono_ms is not None
+        and heartbeat.host == moment.host
+        and bool(heartbeat.boot_id)
+        and heartbeat.boot_id == moment.boot_id
     )
-    if same_clock and beat.mono_ms is not None:
-        return max(0, moment.mono_ms - beat.mono_ms)
-    return max(0, moment.now_ms - beat.ts_ms)
+    if same_clock and heartbeat.mono_ms is not None:
+        return max(0, moment.mono_ms - heartbeat.mono_ms)
+    return max(0, moment.now_ms - heartbeat.ts_ms)
 
 
-def has_jumped(beats: Iterable[Heartbeat], moment: ClockReading) -> bool:
+def has_jumped(heartbeats: Iterable[Heartbeat], moment: ClockReading) -> bool:
     """Return whether the wall clock has jumped by a day since the newest heartbeat of this boot.
 
     A machine that slept for a day counts too, until the next heartbeat.
     """
     ages = [
-        (moment.mono_ms - beat.mono_ms, moment.now_ms - beat.ts_ms)
-        for beat in beats
-        if beat.mono_ms is not None
-        and beat.host == moment.host
-        and bool(beat.boot_id)
-        and beat.boot_id == moment.boot_id
+        (moment.mono_ms - heartbeat.mono_ms, moment.now_ms - heartbeat.ts_ms)
+        for heartbeat in heartbeats
+        if heartbeat.mono_ms is not None
+        and heartbeat.host == moment.host
+        and bool(heartbeat.boot_id)
+        and heartbeat.boot_id == moment.boot_id
     ]
     if not ages:
         return False
@@ -122,13 +122,13 @@ def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
 
 
 def is_quiet(
-    state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
+    state: WorkerState, heartbeat: Heartbeat | None, moment: ClockReading, settings: Settings
 ) -> bool:
     """Return whether a worker must be checked: it is not WORKING with a recent heartbeat."""
-    if beat is None or not is_expected_to_report(state):
+    if heartbeat is None or not is_expected_to_report(state):
         return True
     soonest_s = min(settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s)
-    return heartbeat_age_ms(beat, moment) >= soonest_s * 1000
+    return heartbeat_age_ms(heartbeat, moment) >= soonest_s * 1000
 
 
 def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> WorkerEvent | None:
@@ -136,8 +136,8 @@ def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> W
 
     A worker without a heartbeat is judged by its last change of state.
     """
-    if facts.beat is not None:
-        age_ms = min(heartbeat_age_ms(facts.beat, moment), _wall_age(facts, moment))
+    if facts.heartbeat is not None:
+        age_ms = min(heartbeat_age_ms(facts.heartbeat, moment), _wall_age(facts, moment))
     else:
         age_ms = _wall_age(facts, moment)
     if facts.state is WorkerState.WORKING:
@@ -159,12 +159,12 @@ def _due_at_work(facts: WorkerFacts, age_ms: int, settings: Settings) -> WorkerE
 def _due_when_stale(
     facts: WorkerFacts, moment: ClockReading, settings: Settings
 ) -> WorkerEvent | None:
-    if facts.beat is None:
+    if facts.heartbeat is None:
         silent_since_ms = facts.changed_at_ms - settings.liveness_dead_s * 1000
         late = moment.now_ms - silent_since_ms >= settings.liveness_expire_s * 1000
         return WorkerEvent.EXPIRE if late else None
-    age_ms = heartbeat_age_ms(facts.beat, moment)
-    if age_ms < settings.liveness_stale_s * 1000 and facts.beat.ts_ms >= facts.changed_at_ms:
+    age_ms = heartbeat_age_ms(facts.heartbeat, moment)
+    if age_ms < settings.liveness_stale_s * 1000 and facts.heartbeat.ts_ms >= facts.changed_at_ms:
         return WorkerEvent.RECOVER
     return WorkerEvent.EXPIRE if age_ms >= settings.liveness_expire_s * 1000 else None
 

@@ -33,7 +33,7 @@ class AgentLine(NamedTuple):
 
     agent: str
     liveness: Liveness
-    beat_age_ms: int | None
+    beat_age_ms: int | None  # the field names are those of the JSON
     beat_ms: int | None
     doing: str
     task: str | None
@@ -88,8 +88,8 @@ def json_agents(found: AgentList) -> dict[str, Any]:
 def _agent(row: StoredAgent, moment: ClockReading, session: Session) -> AgentLine:
     age_ms = None
     if row.beat_ms is not None:
-        beat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
-        age_ms = heartbeat_age_ms(beat, moment)
+        heartbeat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
+        age_ms = heartbeat_age_ms(heartbeat, moment)
     runs = _runs(row, moment, session.paths)
     return AgentLine(
         agent=row.agent_id,

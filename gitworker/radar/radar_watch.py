@@ -81,7 +81,7 @@ def check_branches(session: Session) -> int:
         for ref, ts_ms in due.items():
             end_due(writer, ref, ts_ms=ts_ms)
         _delete_obsolete(writer, session, workers)
-    crash_point("radar-told")
+    crash_point("radar-published")
     if warned:
         with suppress(OSError):  # the next command brings them up to date
             export_logs(session.store, session.paths)

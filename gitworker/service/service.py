@@ -69,8 +69,8 @@ def open_repository(
     """Return the service of the repository that a directory belongs to.
 
     `identity` is the caller, as for `--as`: a worker, or `hq` for a person. `environment` holds
-    settings such as GITWORKER_TARGET; by default there are none. Raises Unavailable if the
-    directory is not in a git repository.
+    settings such as GITWORKER_TARGET and is empty by default. Raises Unavailable if the directory
+    is not in a git repository.
     """
     from gitworker.paths import require_repository
 

@@ -77,7 +77,7 @@ def watching(bus: Bus) -> Monitor:
     read, _ = os.pipe()
     signals: Any = SimpleNamespace(fileno=lambda: read, take=list)
     nothing: Any = SimpleNamespace()
-    return Monitor(post, run, signals=signals, streams=nothing, beats=nothing)
+    return Monitor(post, run, signals=signals, streams=nothing, heartbeats=nothing)
 
 
 def test_a_pause_freezes_no_writer(agent: int) -> None:

@@ -253,7 +253,7 @@ OPERATIONS = (
 # Pushes are killed in tests/landing/test_queue_remote.py.
 # Adoptions are killed in tests/crash/test_adopt.py: the adopted branch had no worker before.
 ELSEWHERE = {
-    "radar-looked", "radar-told",  # tests/radar/test_radar_watch.py
+    "radar-looked", "radar-published",  # tests/radar/test_radar_watch.py
     "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",

@@ -253,7 +253,7 @@ def test_branches_without_a_worker_are_forgotten(scene: RadarScene) -> None:
     ]
 
 
-@pytest.mark.parametrize("point", ["radar-looked", "radar-told"])
+@pytest.mark.parametrize("point", ["radar-looked", "radar-published"])
 def test_a_radar_that_is_killed_loses_no_warning(scene: RadarScene, point: str) -> None:
     """If a radar is killed before or after it publishes, the next one publishes the rest once."""
     scene.working("auth", at_line(3, "auth"))

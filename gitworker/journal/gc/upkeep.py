@@ -81,12 +81,12 @@ def living_agents(session: Session) -> frozenset[str]:
     """Return the agents that are not DEAD: they have a heartbeat or a running process."""
     moment = this_moment()
     with session.store.read() as reader:
-        beats = read_heartbeats(reader)
+        heartbeats = read_heartbeats(reader)
         workers = all_workers(reader)
     living = {
         agent
-        for agent, beat in beats.items()
-        if liveness_of(heartbeat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
+        for agent, heartbeat in heartbeats.items()
+        if liveness_of(heartbeat_age_ms(heartbeat, moment), session.settings) is not Liveness.DEAD
     }
     living |= {
         worker.worker_id for worker in workers if process_runs(worker, moment, session.paths)

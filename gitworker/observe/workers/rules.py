@@ -87,12 +87,12 @@ def next_command(
 
 
 def worker_liveness(
-    state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
+    state: WorkerState, heartbeat: Heartbeat | None, moment: ClockReading, settings: Settings
 ) -> Liveness:
     """Return the liveness of a worker that should send heartbeats; `-` for the others."""
-    if state not in SENDS_HEARTBEATS or beat is None:
+    if state not in SENDS_HEARTBEATS or heartbeat is None:
         return Liveness.UNKNOWN
-    return liveness_of(heartbeat_age_ms(beat, moment), settings)
+    return liveness_of(heartbeat_age_ms(heartbeat, moment), settings)
 
 
 def shows_subject(state: WorkerState) -> bool:

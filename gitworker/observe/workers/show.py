@@ -49,8 +49,8 @@ class LivenessView:
     """The last heartbeat, its age, and whether the process is alive (None: unknown)."""
 
     liveness: Liveness
-    beat_age_ms: int | None
-    beat_status: str | None
+    heartbeat_age_ms: int | None
+    heartbeat_status: str | None
     progress: float | None
     process_runs: bool | None
 
@@ -199,12 +199,12 @@ def _verified(
 def _life(
     session: Session, stored: StoredHeartbeat | None, worker: Worker, moment: ClockReading
 ) -> LivenessView:
-    beat = heartbeat_of(stored) if stored else None
+    heartbeat = heartbeat_of(stored) if stored else None
     is_current = stored is not None and stored.current_task in (None, worker.task_id)
     return LivenessView(
-        liveness=worker_liveness(worker.state, beat, moment, session.settings),
-        beat_age_ms=heartbeat_age_ms(beat, moment) if beat else None,
-        beat_status=stored.status if stored else None,
+        liveness=worker_liveness(worker.state, heartbeat, moment, session.settings),
+        heartbeat_age_ms=heartbeat_age_ms(heartbeat, moment) if heartbeat else None,
+        heartbeat_status=stored.status if stored else None,
         progress=stored.progress if stored and is_current else None,
         process_runs=process_runs(worker, moment, session.paths),
     )

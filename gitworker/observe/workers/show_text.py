@@ -132,9 +132,12 @@ def _process(show: WorkerView) -> Iterator[tuple[str, str]]:
     if worker.pid is not None:
         host = f" on {worker.host}" if worker.host else ""
         yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
-    if life.beat_age_ms is not None:
+    if life.heartbeat_age_ms is not None:
         progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
-        yield "heartbeat", f"{age_text(life.beat_age_ms)} ago: {life.beat_status}{progress}"
+        yield (
+            "heartbeat",
+            f"{age_text(life.heartbeat_age_ms)} ago: {life.heartbeat_status}{progress}",
+        )
 
 
 def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
@@ -235,8 +238,8 @@ def _json_checkout(checkout: WorktreeState) -> dict[str, Any]:
 def _json_life(life: LivenessView) -> dict[str, Any]:
     return {
         "liveness": life.liveness.value,
-        "beat_age_s": None if life.beat_age_ms is None else life.beat_age_ms // 1000,
-        "status": life.beat_status,
+        "beat_age_s": None if life.heartbeat_age_ms is None else life.heartbeat_age_ms // 1000,
+        "status": life.heartbeat_status,
         "progress": life.progress,
     }
 

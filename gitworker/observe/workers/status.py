@@ -187,9 +187,9 @@ def _worker_line(
     tip = tips.get(ref_of(row.branch)) if row.branch else None
     target = tips.get(session.target)
     is_new = tip is not None and tip.oid not in (row.base_oid, target and target.oid)
-    beat = None
+    heartbeat = None
     if row.beat_ms is not None:
-        beat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
+        heartbeat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
     return WorkerLine(
         worker=row.worker_id,
         state=row.state,
@@ -197,7 +197,7 @@ def _worker_line(
         task=row.task_id,
         task_status=row.task_status,
         branch=row.branch,
-        liveness=worker_liveness(row.state, beat, moment, session.settings),
+        liveness=worker_liveness(row.state, heartbeat, moment, session.settings),
         progress=row.progress,
         waits_for=waiting_for,
         last_error=row.last_error,

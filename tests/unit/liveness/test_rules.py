@@ -185,7 +185,7 @@ def test_stale_in_review_waits_for_people() -> None:
     """A worker that went stale in review neither expires nor recovers by a heartbeat."""
     facts = stale(silent(1e6), 1e5)._replace(stale_from=WorkerState.IN_REVIEW)
     assert due_event(facts, MOMENT, S) is None
-    assert due_event(facts._replace(beat=silent(0)), MOMENT, S) is None
+    assert due_event(facts._replace(heartbeat=silent(0)), MOMENT, S) is None
 
 
 def test_words_for_states() -> None:
@@ -230,7 +230,7 @@ def test_an_unknown_process_is_never_stale_before_dead(facts: WorkerFacts) -> No
     facts = facts._replace(state=WorkerState.WORKING, process_runs=None)
     if due_event(facts, MOMENT, S) is not None:
         assert MOMENT.now_ms - facts.changed_at_ms >= 300_000
-        assert facts.beat is None or heartbeat_age_ms(facts.beat, MOMENT) >= 300_000
+        assert facts.heartbeat is None or heartbeat_age_ms(facts.heartbeat, MOMENT) >= 300_000
 
 
 @given(FACTS, st.integers(0, 10_000_000))
@@ -249,9 +249,9 @@ def test_a_worker_that_is_not_quiet_needs_no_check(
     """Nothing is ever due for a worker that is skipped, whatever the thresholds are."""
     warn, stale_after, dead = limits
     settings = Settings(liveness_warn_s=warn, liveness_stale_s=stale_after, liveness_dead_s=dead)
-    if not is_quiet(facts.state, facts.beat, MOMENT, settings):
+    if not is_quiet(facts.state, facts.heartbeat, MOMENT, settings):
         assert due_event(facts, MOMENT, settings) is None
-        assert facts.beat is not None
+        assert facts.heartbeat is not None
 
 
 @given(FACTS)
