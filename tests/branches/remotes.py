@@ -20,14 +20,14 @@ from tests.workers.world import World, wait_until
 
 
 @dataclass(frozen=True)
-class Shore:
+class Upstream:
     """A world whose target lands on the remote `up`."""
 
     world: World
     bare: Repo
 
     @classmethod
-    def make(cls, world: World) -> "Shore":
+    def make(cls, world: World) -> "Upstream":
         """Give a world a remote that has its target."""
         bare = Repo.make(world.root.parent / "up.git", "--bare", "-b", "main")
         world.git("remote", "add", "up", str(bare.root))

@@ -16,7 +16,7 @@ from gitworker.store.sqlite.database import Database
 from gitworker.store.tasks import StoredTask, find_task
 from gitworker.store.workers import Worker, find_worker
 from tests.conftest import git
-from tests.workers.world import WHERE, is_locked, wait_until
+from tests.workers.world import CWD_LOCK, is_locked, wait_until
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Scene:
 
     def session(self, **options: Any) -> Session:
         """Open a session as a command started in the main checkout does."""
-        with WHERE, contextlib.chdir(self.root):
+        with CWD_LOCK, contextlib.chdir(self.root):
             return open_session(**options)
 
     @property

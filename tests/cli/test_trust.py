@@ -10,7 +10,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, unmeasured, wait_until
 from tests.cli.terminal import on_terminal
 from tests.conftest import git
-from tests.verify.bench import is_alive, read_pid
+from tests.verify.scene import is_alive, read_pid
 
 EVIL = "echo \x1b[2J\u202e; true"
 SHOWN = "echo \\u001b[2J\\u202e; true"

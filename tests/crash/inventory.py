@@ -14,7 +14,7 @@ class Inventory:
     """All commits that a ref or a worktree reached, and every file that git does not hold."""
 
     commits: frozenset[str]
-    loose: dict[str, bytes]
+    uncommitted: dict[str, bytes]
     status: dict[str, str]
     states: tuple[str, str] | None
 
@@ -27,18 +27,18 @@ def take(world: World) -> Inventory:
     commits = world.git("rev-list", "--all", *heads).splitlines()
     return Inventory(
         frozenset(commits),
-        {name: data for place in trees(world) for name, data in loose_files(world, place)},
+        {name: data for place in trees(world) for name, data in uncommitted_files(world, place)},
         {place: status(world, place) for place in places},
         states(world),
     )
 
 
 def require_nothing_lost(world: World, before: Inventory) -> None:
-    """Fail the test unless every commit is reachable by a ref and every loose byte on disk."""
+    """Fail the test unless a ref reaches every commit and every uncommitted byte is on disk."""
     reached = set(world.git("rev-list", "--all").splitlines())
     assert before.commits <= reached, before.commits - reached
     contents = set(all_bytes(world))
-    lost = {name for name, data in before.loose.items() if data not in contents}
+    lost = {name for name, data in before.uncommitted.items() if data not in contents}
     assert not lost
 
 
@@ -96,7 +96,7 @@ def trees(world: World) -> list[Path]:
     return [world.root, *found, *root.glob(".trash/[!.]*/tree")]
 
 
-def loose_files(world: World, place: Path) -> Iterable[tuple[str, bytes]]:
+def uncommitted_files(world: World, place: Path) -> Iterable[tuple[str, bytes]]:
     """Yield the files below a checkout whose bytes are in no commit; in the trash all of them."""
     if ".trash" in place.parts:
         for path in files_of(place):

@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.model.ids import Ref
 from gitworker.repo.worktrees.branch_rename import KeptLog
 from tests.crash.inventory import require_nothing_lost, take
-from tests.workers.dirty_worktree import look, make_dirty
+from tests.workers.dirty_worktree import make_dirty, read_worktree
 from tests.workers.world import World
 
 POINTS = ("adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded")
@@ -35,17 +35,17 @@ def die(world: World, name: str, point: str) -> None:
 def test_adopted_worktree(world: World, point: str) -> None:
     """The next command leaves a worktree made by hand untouched, by the one name or the other."""
     place = by_hand(world)
-    before, seen, refs = take(world), look(world, place), world.refs()
+    before, seen, refs = take(world), read_worktree(world, place), world.refs()
     die(world, str(place), point)
     assert world.drive("recover_all").returncode == 0
     require_nothing_lost(world, before)
-    assert look(world, place)[:4] == seen[:4]
+    assert read_worktree(world, place)[:4] == seen[:4]
     if point == "adopt.recorded":
         assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
         assert "refs/heads/auth/login" in world.refs()
     else:
         assert world.refs() == refs
-        assert look(world, place) == seen
+        assert read_worktree(world, place) == seen
         assert world.query("SELECT worker_id FROM workers") == []
         assert world.drive("adopt", str(place), "auth", "login").returncode == 0
 
@@ -133,7 +133,7 @@ def test_commit_after_the_kill(world: World) -> None:
 def test_undone(world: World, name: str, point: str) -> None:
     """An undo of an adoption is finished by the next command, with every byte in its place."""
     place = by_hand(world)
-    seen, refs = look(world, place), world.refs()
+    seen, refs = read_worktree(world, place), world.refs()
     assert (
         world.drive("adopt", "idle" if name == "idle" else str(place), "auth", "login").returncode
         == 0
@@ -143,7 +143,7 @@ def test_undone(world: World, name: str, point: str) -> None:
     assert world.drive("recover_all").returncode == 0
     assert world.states("auth", "login") == ("IDLE", "READY")
     assert world.refs() == refs
-    assert look(world, place) == seen
+    assert read_worktree(world, place) == seen
     require_nothing_lost(world, before)
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
@@ -152,13 +152,13 @@ def test_git_was_killed_in_the_undo(world: World) -> None:
     """If git was killed after it renamed the ref, the next command completes the undo."""
     place = by_hand(world)
     world.git("config", "branch.feature.description", "mine")
-    seen, refs = look(world, place), world.refs()
+    seen, refs = read_worktree(world, place), world.refs()
     assert world.drive("adopt", str(place), "auth", "login").returncode == 0
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
     world.git("update-ref", "refs/heads/feature", "auth/login")
     world.git("update-ref", "-d", "refs/heads/auth/login")
     assert world.drive("recover_all").returncode == 0
-    assert (look(world, place), world.refs()) == (seen, refs)
+    assert (read_worktree(world, place), world.refs()) == (seen, refs)
     assert world.git("symbolic-ref", "HEAD", cwd=place) == "refs/heads/feature"
     assert world.git("config", "branch.feature.description") == "mine"
 

@@ -6,7 +6,7 @@ from fixtures.repos import Repo
 from gitworker.fsck.fsck import prove
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from tests.workers.dirty_worktree import look
+from tests.workers.dirty_worktree import read_worktree
 from tests.workers.world import World, newest
 
 KILLED = -9
@@ -54,11 +54,11 @@ def test_a_killed_undo_after_a_gc_is_finished(world: World, point: str) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     Repo(place).write({"README": "staged\n"}).git("add", "README")
     Repo(place).write({"README": "then changed\n", "new": "untracked\n", "a": None})
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancel(world.session(), "auth")
     assert world.drive("gc").returncode == 0
     number = str(newest(world, "cancel"))
     assert world.drive("undo", number, GITWORKER_CRASH_AT=point).returncode == KILLED
     assert world.drive("recover_all").stdout.strip() == "undo"
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")

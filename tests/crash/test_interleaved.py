@@ -12,7 +12,7 @@ from gitworker.journal.recover import recover_all
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.review import reject
 from tests.crash.inventory import all_bytes
-from tests.workers.dirty_worktree import look, make_dirty
+from tests.workers.dirty_worktree import make_dirty, read_worktree
 from tests.workers.world import World, is_at_work, wait_until
 
 
@@ -212,11 +212,11 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     assert approve.returncode != 0
     stop.write_text("")  # the filter outlived git, and with it the lock
     wait_until(lambda: not is_at_work(world.root))
-    before = {name: data for name, data in look(world, place)[0].items() if name != "slow"}  # type: ignore[attr-defined]
+    before = {name: data for name, data in read_worktree(world, place)[0].items() if name != "slow"}  # type: ignore[attr-defined]
     recover_all(world.session())
     assert not (world.root / ".git" / "worktrees" / "login" / "index.lock").exists()
     assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
-    after = look(world, place)[0]
+    after = read_worktree(world, place)[0]
     assert {name: after[name] for name in before} == before  # type: ignore[index]
     assert (place / "slow").read_text() == "x\n"
 

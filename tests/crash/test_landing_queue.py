@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.landing.merge import merge
-from tests.crash.yard import CHECK, Yard, make_ground
+from tests.crash.queue_load import CHECK, QueueLoad, make_world
 from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
@@ -25,83 +25,83 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A repository with verify commands of its user's."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", CHECK)
-    world = make_ground(tmp_path / "repo")
+    world = make_world(tmp_path / "repo")
     with without_heartbeat_daemon(world):
         yield world
 
 
-def test_many_land(ground: World, tmp_path: Path) -> None:
+def test_many_land(world: World, tmp_path: Path) -> None:
     """All good workers land, and each bad one is sent back for its own reason, with few runs."""
-    yard = Yard.fill(ground, COUNT, seed=1)
-    merge(ground.session(), [], everything=True)
-    yard.require_result()
-    yard.require_every_tip_verified(tmp_path / "look")
-    assert yard.count_runs() <= 0.45 * COUNT
+    load = QueueLoad.fill(world, COUNT, seed=1)
+    merge(world.session(), [], everything=True)
+    load.require_result()
+    load.require_every_tip_verified(tmp_path / "look")
+    assert load.count_runs() <= 0.45 * COUNT
 
 
-def test_many_land_though_killed(ground: World, tmp_path: Path) -> None:
+def test_many_land_though_killed(world: World, tmp_path: Path) -> None:
     """However often the queue is killed -9, the next one brings it to the same end."""
     chance = random.Random(2)
-    yard = Yard.fill(ground, COUNT, seed=2)
+    load = QueueLoad.fill(world, COUNT, seed=2)
     kills = 0
-    while not yard.is_done():
+    while not load.is_done():
         longest_s = 0.5 if kills < KILLS else 1.5  # no machine is done with all of it before
-        kills += queue_for(ground, chance.uniform(0.05, longest_s) if kills < COUNT else None)
+        kills += queue_for(world, chance.uniform(0.05, longest_s) if kills < COUNT else None)
     assert kills >= KILLS
-    merge(ground.session(), [], everything=True)  # also cleans up after the last landing
-    yard.require_result()
-    yard.require_every_tip_verified(tmp_path / "look")
+    merge(world.session(), [], everything=True)  # also cleans up after the last landing
+    load.require_result()
+    load.require_every_tip_verified(tmp_path / "look")
 
 
-def test_two_queues_at_once(ground: World, tmp_path: Path) -> None:
+def test_two_queues_at_once(world: World, tmp_path: Path) -> None:
     """Two queues in one repository land every worker exactly once."""
-    yard = Yard.fill(ground, COUNT // 2, seed=3)
-    argv = ground.argv("merge", "--all")
-    queues = [subprocess.Popen(argv, cwd=ground.root, stderr=subprocess.DEVNULL) for _ in range(2)]
+    load = QueueLoad.fill(world, COUNT // 2, seed=3)
+    argv = world.argv("merge", "--all")
+    queues = [subprocess.Popen(argv, cwd=world.root, stderr=subprocess.DEVNULL) for _ in range(2)]
     for queue in queues:
         queue.wait(300)
-    yard.require_result()
-    yard.require_every_tip_verified(tmp_path / "look")
-    landings = ground.query("SELECT worker_id FROM landings ORDER BY worker_id")
-    assert landings == [(name,) for name in sorted(yard.good)]
+    load.require_result()
+    load.require_every_tip_verified(tmp_path / "look")
+    landings = world.query("SELECT worker_id FROM landings ORDER BY worker_id")
+    assert landings == [(name,) for name in sorted(load.good)]
 
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_many_land_on_a_busy_remote(
-    ground: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
     """While another clone pushes at random, the same workers land and no commit is lost."""
     monkeypatch.setenv("GITWORKER_MERGE_REMOTE", "origin")
     bare, clone = tmp_path / "bare.git", tmp_path / "clone"
-    Repo(tmp_path).git("clone", "-q", "--bare", str(ground.root), str(bare))
+    Repo(tmp_path).git("clone", "-q", "--bare", str(world.root), str(bare))
     Repo(bare).git("config", "receive.denyNonFastForwards", "true")
     Repo(bare).git("config", "receive.denyDeletes", "true")
-    ground.git("remote", "add", "origin", str(bare))
-    ground.git("fetch", "-q", "origin")
+    world.git("remote", "add", "origin", str(bare))
+    world.git("fetch", "-q", "origin")
     Repo(tmp_path).git("clone", "-q", str(bare), str(clone))
     chance = random.Random(4)
-    yard = Yard.fill(ground, COUNT // 2, seed=4)
+    load = QueueLoad.fill(world, COUNT // 2, seed=4)
     pusher = Pusher(clone)
     with pusher:
         kills = 0
-        while not yard.is_done():
+        while not load.is_done():
             kills += queue_for(
-                ground, chance.uniform(0.2, 2.5) if killed and kills < COUNT else None
+                world, chance.uniform(0.2, 2.5) if killed and kills < COUNT else None
             )
-    merge(ground.session(), [], everything=True)
-    yard.require_result()
+    merge(world.session(), [], everything=True)
+    load.require_result()
     assert pusher.pushed > 0
-    ground.git("fetch", "-q", "origin")
-    assert ground.tip("origin/main") == Repo(bare).git("rev-parse", "main")
+    world.git("fetch", "-q", "origin")
+    assert world.tip("origin/main") == Repo(bare).git("rev-parse", "main")
     for oid in pusher.commits:
-        ground.git("merge-base", "--is-ancestor", oid, "origin/main")
-    for name in yard.good:
-        assert Repo(bare).git("show", f"main:yard/{name}") == name
-    assert ground.git("merge-base", "main", "origin/main") == ground.tip("main")
+        world.git("merge-base", "--is-ancestor", oid, "origin/main")
+    for name in load.good:
+        assert Repo(bare).git("show", f"main:load/{name}") == name
+    assert world.git("merge-base", "main", "origin/main") == world.tip("main")
 
 
 def queue_for(world: World, seconds: float | None) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from gitworker.verify.verify import Verifier
 from gitworker.verify.verify_worktree import take_slot
-from tests.verify.bench import EXACT, Bench, is_alive, kill, output, read_pid, run
+from tests.verify.scene import EXACT, VerifyScene, is_alive, kill, output, read_pid, run
 from tests.workers.world import World, wait_until
 
 SCRIPT = """\
@@ -29,58 +29,58 @@ SEED = 4
 
 
 @pytest.fixture
-def bench(world: World, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """A bench in a repository that must be sound when the test is over."""
-    return Bench(world, monkeypatch)
+def scene(world: World, monkeypatch: pytest.MonkeyPatch) -> VerifyScene:
+    """A repository with verify commands that must be sound when the test is over."""
+    return VerifyScene(world, monkeypatch)
 
 
-def begin(bench: Bench, commit: str = "", **env: str) -> "subprocess.Popen[bytes]":
+def begin(scene: VerifyScene, commit: str = "", **env: str) -> "subprocess.Popen[bytes]":
     """Begin to verify a commit, by default the target, in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, commit or bench.tip()],
-        cwd=bench.world.root,
+        [sys.executable, "-c", SCRIPT, commit or scene.tip()],
+        cwd=scene.world.root,
         env={**os.environ, **env},
         stdout=subprocess.DEVNULL,
     )
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_each_point(bench: Bench, point: str) -> None:
+def test_killed_at_each_point(scene: VerifyScene, point: str) -> None:
     """After a kill the next run has a free, clean worktree, and trusts only recorded results."""
-    bench.set(EXACT, "touch left; rm README")
-    assert begin(bench, GITWORKER_CRASH_AT=point).wait(60) == KILLED
-    assert len(bench.runs()) == POINTS[point]
-    with Verifier(bench.session()) as verifier:
-        known = verifier.known(bench.tip())
+    scene.set(EXACT, "touch left; rm README")
+    assert begin(scene, GITWORKER_CRASH_AT=point).wait(60) == KILLED
+    assert len(scene.runs()) == POINTS[point]
+    with Verifier(scene.session()) as verifier:
+        known = verifier.known(scene.tip())
         assert (known is not None) is bool(POINTS[point])
-        verdict = run(verifier, bench.tip())
+        verdict = run(verifier, scene.tip())
         assert verdict.passed, output(verdict)
-    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1"]
+    assert sorted(os.listdir(scene.trees)) == [".gitignore", "1"]
 
 
-def test_killed_while_a_command_runs(bench: Bench, tmp_path: Path) -> None:
+def test_killed_while_a_command_runs(scene: VerifyScene, tmp_path: Path) -> None:
     """Commands end at once when their queue is killed, even if no other run starts."""
     pids = [tmp_path / name for name in ("own", "child")]
-    bench.set(f"echo $$ >{pids[0]}; sh -c 'echo $$ >{pids[1]}; exec sleep 300'")
-    process = begin(bench)
+    scene.set(f"echo $$ >{pids[0]}; sh -c 'echo $$ >{pids[1]}; exec sleep 300'")
+    process = begin(scene)
     wait_until(lambda: pids[1].exists() and pids[1].read_text() != "")
     process.kill()
     process.wait()
     wait_until(lambda: not any(is_alive(read_pid(path)) for path in pids))
-    assert bench.runs() == []
+    assert scene.runs() == []
 
 
-def test_orphans_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
+def test_orphans_of_a_killed_queue(scene: VerifyScene, tmp_path: Path) -> None:
     """A process that a killed queue's command moved into its own session ends with the next run."""
     pid = tmp_path / "pid"
-    bench.set(f"cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' & sleep 300")
-    process = begin(bench)
+    scene.set(f"cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' & sleep 300")
+    process = begin(scene)
     wait_until(lambda: pid.exists() and pid.read_text() != "")
     process.kill()
     process.wait()
     try:
         assert is_alive(read_pid(pid))
-        slot = take_slot(bench.session())
+        slot = take_slot(scene.session())
         assert slot.number == 1
         assert not is_alive(read_pid(pid))
         slot.release()
@@ -88,31 +88,31 @@ def test_orphans_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
         kill(read_pid(pid))
 
 
-def test_a_branch_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
+def test_a_branch_of_a_killed_queue(scene: VerifyScene, tmp_path: Path) -> None:
     """A branch that a killed queue's command had checked out is free after the next look."""
     there = tmp_path / "there"
-    bench.set(f"git checkout -q -b theirs; touch {there}; exec sleep 300")
-    process = begin(bench)
+    scene.set(f"git checkout -q -b theirs; touch {there}; exec sleep 300")
+    process = begin(scene)
     wait_until(there.exists)
     process.kill()
     process.wait()
-    take_slot(bench.session()).release()
-    bench.world.git("checkout", "-q", "theirs")
+    take_slot(scene.session()).release()
+    scene.world.git("checkout", "-q", "theirs")
 
 
 @pytest.mark.slow
-def test_random_kills(bench: Bench, tmp_path: Path) -> None:
+def test_random_kills(scene: VerifyScene, tmp_path: Path) -> None:
     """Queues that are killed at random share no worktree, and every verdict that comes is right."""
     chance = random.Random(SEED)
-    more = [bench.tip()] + [bench.commit({f"n{n}": f"{n}\n", "README": f"{n}\n"}) for n in range(4)]
+    more = [scene.tip()] + [scene.commit({f"n{n}": f"{n}\n", "README": f"{n}\n"}) for n in range(4)]
     # A run that cleaned or switched the worktree meanwhile would be detected.
     watch = 'for i in 1 2 3 4 5; do test "$(cat owner)" = $$ || exit 9; sleep 0.02; done'
-    bench.set(EXACT, f"echo $$ >owner; {watch}; rm README; mkdir -p a/b; touch a/b/c")
+    scene.set(EXACT, f"echo $$ >owner; {watch}; rm README; mkdir -p a/b; touch a/b/c")
     running: list[subprocess.Popen[bytes]] = []
     killed = passed = 0
     for _ in range(int(30 * SCALE)):
         while len(running) < 4:
-            running.append(begin(bench, chance.choice(more)))
+            running.append(begin(scene, chance.choice(more)))
         process = running.pop(chance.randrange(len(running)))
         if chance.random() < 0.6:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -126,34 +126,34 @@ def test_random_kills(bench: Bench, tmp_path: Path) -> None:
         assert process.wait(60) == 0
     assert killed > 0
     assert passed > 0
-    assert {row[1] for row in bench.runs()} == {"passed"}
-    assert len(os.listdir(bench.trees)) <= 5
+    assert {row[1] for row in scene.runs()} == {"passed"}
+    assert len(os.listdir(scene.trees)) <= 5
 
 
 @pytest.mark.parametrize(
     "found", ["", "x", "1 2", "0 - -", "999999999 1 {boot}", "{own} 1 {boot}", "5 x {boot}"]
 )
-def test_an_odd_record(bench: Bench, found: str) -> None:
+def test_an_odd_record(scene: VerifyScene, found: str) -> None:
     """A record without content, or with the number of another process, does no harm."""
-    bench.set("true")
-    bench.verify()
+    scene.set("true")
+    scene.verify()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    record = bench.world.state_dir / "verify" / "1.run"
+    record = scene.world.state_dir / "verify" / "1.run"
     assert not record.exists()
     record.write_text(found.format(boot=boot, own=os.getpid()))
-    slot = take_slot(bench.session())
+    slot = take_slot(scene.session())
     assert slot.number == 1
     assert not record.exists()
     slot.release()
 
 
-def test_killed_while_a_worktree_is_made(bench: Bench) -> None:
+def test_killed_while_a_worktree_is_made(scene: VerifyScene) -> None:
     """A worktree that was half made is made again."""
-    bench.set(EXACT)
-    (bench.trees / "1").mkdir(parents=True)
-    (bench.trees / "1" / ".git").write_text("gitdir: /nowhere\n")
-    admin = bench.world.root / ".git" / "worktrees" / "1"
+    scene.set(EXACT)
+    (scene.trees / "1").mkdir(parents=True)
+    (scene.trees / "1" / ".git").write_text("gitdir: /nowhere\n")
+    admin = scene.world.root / ".git" / "worktrees" / "1"
     admin.mkdir(parents=True)
-    (admin / "gitdir").write_text(f"{bench.trees}/1/.git\n")
+    (admin / "gitdir").write_text(f"{scene.trees}/1/.git\n")
     (admin / "locked").write_text("initializing\n")
-    assert bench.verify().passed
+    assert scene.verify().passed

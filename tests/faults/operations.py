@@ -141,8 +141,8 @@ def spared(operation: Operation, before: Inventory) -> Inventory:
     if operation.name == "done-commit":
         return replace(before, status={})
     if operation.name == "gc":
-        kept = {name: data for name, data in before.loose.items() if "/.trash/" not in name}
-        return replace(before, loose=kept)
+        kept = {name: data for name, data in before.uncommitted.items() if "/.trash/" not in name}
+        return replace(before, uncommitted=kept)
     return before
 
 

@@ -88,7 +88,7 @@ def require_whole_files(world: World, before: Inventory) -> None:
 
     Read from the files alone: no index is believed.
     """
-    loose = set(before.loose.values())
+    uncommitted = set(before.uncommitted.values())
     for place in (str(world.root), *world.worktrees()):
         lines = before.status.get(place, "").splitlines()
         mine = {line.split(maxsplit=1)[1] for line in lines}
@@ -102,7 +102,7 @@ def require_whole_files(world: World, before: Inventory) -> None:
             if mode != "120000":
                 found = world.git("hash-object", "--", path, cwd=place)
                 data = file.read_bytes()
-                assert found == oid or data in loose, f"{file} holds {data[:60]!r}"
+                assert found == oid or data in uncommitted, f"{file} holds {data[:60]!r}"
 
 
 def _answer(world: World, *words: str, cwd: Path | None = None) -> Outcome:

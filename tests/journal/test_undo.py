@@ -9,7 +9,7 @@ from gitworker.errors import NotFound
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, recycle, reset
-from tests.workers.dirty_worktree import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.world import World, newest, unchanged, without_heartbeat_daemon
 
 
@@ -18,11 +18,11 @@ def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def
     """A withdrawn task comes back with every byte: index, files of every kind, an open rebase."""
     place = world.working("auth", "login", {"a": "1\n"})
     mess(world, place)
-    before, tip = look(world, place), world.tip("auth/login")
+    before, tip = read_worktree(world, place), world.tip("auth/login")
     cancel(world.session(), "auth")
     done = undo(world.session())
     assert (done.kind, done.message) == ("cancel", "login is back with auth, which is WORKING")
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.tip("auth/login") == tip
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.task("login").assigned_agent_id == "auth"
@@ -79,10 +79,10 @@ def test_undo_reset(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     fail(world.session(), "auth", reason="stuck")
-    before = look(world, place)
+    before = read_worktree(world, place)
     reset(world.session(), "auth")
     assert undo(world.session()).kind == "reset"
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
@@ -91,12 +91,12 @@ def test_undo_approve(world: World) -> None:
     place = world.in_review("auth", "login", {"a": "1\n"})
     old = world.tip("auth/login")
     world.advance({"b": "2\n"})
-    before = look(world, place)
+    before = read_worktree(world, place)
     world.approve("auth")
     done = undo(world.session())
     assert (done.kind, done.worker.state.value) == ("approve", "IN_REVIEW")
     assert world.tip("auth/login") == old
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.worker("auth").review_state == "pending"
     world.approve("auth")
 
@@ -126,11 +126,11 @@ def test_undo_removal_of_a_dirty_worktree(world: World) -> None:
     """A landed worktree that went to the trash comes back with every byte."""
     place = world.approved("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
-    before, tip = look(world, place), world.tip("auth/login")
+    before, tip = read_worktree(world, place), world.tip("auth/login")
     world.land("auth")
     done = undo(world.session(), newest(world, "remove"))
     assert (done.kind, done.worker.state.value) == ("remove", "COMPLETED")
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.tip("auth/login") == tip
     assert world.path("auth") == place
 
@@ -226,7 +226,7 @@ def test_place_is_taken(world: World) -> None:
     """The undo is refused without any change if the worktree's path is in use."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancel(world.session(), "auth")
     Repo(world.root).write({"worktrees/login/mine": "precious"})
     with pytest.raises(Exception, match="is in the way") as caught:
@@ -238,7 +238,7 @@ def test_place_is_taken(world: World) -> None:
     (place / "mine").unlink()
     place.rmdir()
     undo(world.session())
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
 
 
 def test_overlap_refuses_the_undo_of_an_approve(world: World) -> None:

@@ -12,7 +12,7 @@ from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from tests.workers.dirty_worktree import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.test_adopt import by_hand, hooked, take
 from tests.workers.world import World, unchanged
 
@@ -22,12 +22,12 @@ def test_worktree(world: World) -> None:
     place = by_hand(world)
     make_dirty(world, place)
     world.git("config", "branch.feature.description", "mine")
-    before, refs = look(world, place), world.refs()
+    before, refs = read_worktree(world, place), world.refs()
     take(world, str(place))
     done = undo(world.session())
     assert (done.kind, done.worker.state) == ("adopt", "IDLE")
     assert done.message == "feature is no longer managed; auth is IDLE"
-    assert (look(world, place), world.refs()) == (before, refs)
+    assert (read_worktree(world, place), world.refs()) == (before, refs)
     assert world.git("config", "branch.feature.description") == "mine"
     assert not hooked(world, place)
     assert world.session(place).actor == "hq"
@@ -183,14 +183,14 @@ def test_git_refuses(world: World) -> None:
     """If git cannot rename the branch, nothing changes and no operation is left open."""
     place = by_hand(world)
     take(world, "feature")
-    before, refs = look(world, place), world.refs()
+    before, refs = read_worktree(world, place), world.refs()
     lock = world.root / ".git/refs/heads/feature.lock"
     lock.write_text("")
     with pytest.raises(Refused) as caught:
         undo(world.session())
     lock.unlink()
     assert caught.value.code == "rename_refused"
-    assert (look(world, place), world.refs()) == (before, refs)
+    assert (read_worktree(world, place), world.refs()) == (before, refs)
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
     undo(world.session())
 

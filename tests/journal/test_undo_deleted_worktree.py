@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import Undone, undo
 from gitworker.workers.cancel import cancel
 from tests.journal.test_gc import collect, trash
-from tests.workers.dirty_worktree import look, open_rebase
+from tests.workers.dirty_worktree import open_rebase, read_worktree
 from tests.workers.world import World, newest
 
 
@@ -35,10 +35,10 @@ def test_uncommitted_work_comes_back(world: World) -> None:
     world.git("add", "README", cwd=place)
     world.git("rm", "-q", "--cached", "c", cwd=place)
     Repo(place).write({"README": "staged, then changed\n", "b": None})
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancelled(world)
     done = undo_cancel(world)
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert done.message == "login is back with auth, which is WORKING"
 
 
@@ -57,12 +57,12 @@ def test_a_landing(world: World) -> None:
     """The uncommitted work of a landed worktree comes back with the undo of the landing."""
     place = world.approved("auth", "login", {"a": "1\n"})
     Repo(place).write({"new": "untracked\n", "a": "unstaged\n"})
-    before = look(world, place)
+    before = read_worktree(world, place)
     world.land("auth")
     collect(world)
     assert trash(world) == []
     undo(world.session(), newest(world, "merge"))
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
 
 
 def test_submodules_are_filled(world: World, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_killed_in_the_checkout(world: World, tmp_path: Path) -> None:
     """A worktree that a killed git left half made is set aside, and made again."""
     place = world.working("auth", "login", {"a": "1\n", "z": "1\n"})
     Repo(place).write({"new": "untracked\n"})
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancelled(world)
     kill = tmp_path / "kill"
     kill.write_text("#!/bin/sh\nkill -9 0\n")
@@ -107,7 +107,7 @@ def test_killed_in_the_checkout(world: World, tmp_path: Path) -> None:
     (world.root / ".git" / "info" / "attributes").unlink()
     with pytest.raises(GitWorkerError):
         undo(world.session(), newest(world, "cancel"))
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 

@@ -75,7 +75,7 @@ def rebase(world: World, place: Path) -> None:
     Repo(place).write({"x.o": "\0ignored", "new": "untracked\n", "fits": "changed meanwhile\n"})
 
 
-def look(world: World, place: Path) -> Picture:
+def read_worktree(world: World, place: Path) -> Picture:
     """Return every file with its bytes, mode, times and links, the index, status and HEAD."""
     git = Repo(place)
     return {
@@ -133,11 +133,11 @@ def at_work(world: World, mess: Callable[[World, Path], None]) -> Path:
 def test_cancel(world: World, mess: str) -> None:
     """A cancelled worktree is as it was: index, rebase, conflict, modes, links and times."""
     place = at_work(world, MESSES[mess])
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancel(world.session(), "auth")
     assert not place.exists()
     undo(world.session())
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
 
 
 @pytest.mark.parametrize("mess", MESSES)
@@ -145,10 +145,10 @@ def test_reset(world: World, mess: str) -> None:
     """So is one that was reset."""
     place = at_work(world, MESSES[mess])
     fail(world.session(), "auth", reason="stuck")
-    before = look(world, place)
+    before = read_worktree(world, place)
     reset(world.session(), "auth")
     undo(world.session())
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
 
 
 @pytest.mark.parametrize("mess", MESSES)
@@ -175,10 +175,10 @@ def test_approve(world: World) -> None:
     place = world.in_review("auth", "login", START)
     world.advance({"theirs": "1\n", "src/other": "1\n"})
     fill(world, place)
-    before = look(world, place)
+    before = read_worktree(world, place)
     world.approve("auth")
     undo(world.session())
-    after = look(world, place)
+    after = read_worktree(world, place)
     assert {**after, "reflog": None} == {**before, "reflog": None}
 
 
@@ -188,10 +188,10 @@ def test_approve_refuses(world: World, mess: str) -> None:
     place = world.in_review("auth", "login", START)
     MESSES[mess](world, place)
     world.advance({"theirs": "1\n"})
-    before = look(world, place)
+    before = read_worktree(world, place)
     with pytest.raises(GitWorkerError):
         world.approve("auth")
-    assert {**look(world, place), "reflog": None} == {**before, "reflog": None}
+    assert {**read_worktree(world, place), "reflog": None} == {**before, "reflog": None}
 
 
 @pytest.mark.parametrize("number", [None, "remove"])
@@ -200,11 +200,11 @@ def test_merge(world: World, number: str | None) -> None:
     place = world.approved("auth", "login", START)
     world.advance({"theirs": "1\n"})
     fill(world, place)
-    before, main = look(world, place), world.tip("main")
+    before, main = read_worktree(world, place), world.tip("main")
     world.land("auth")
     assert not place.exists()
     undo(world.session(), number and newest(world, number))
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert (world.tip("main") == main) is (number is None)
 
 
@@ -213,11 +213,11 @@ def test_merge_with_keep(world: World) -> None:
     place = world.approved("auth", "login", START)
     world.advance({"theirs": "1\n"})
     fill(world, place)
-    before = look(world, place)
+    before = read_worktree(world, place)
     world.land("auth", keep=True)
     assert (place / "theirs").exists()
     undo(world.session())
-    after = look(world, place)
+    after = read_worktree(world, place)
     assert {**after, "reflog": None} == {**before, "reflog": None}
 
 
@@ -236,8 +236,8 @@ def test_merge_keeps_what_is_open(world: World, mess: str) -> None:
         world.git("add", "README", cwd=place)
         world.git("checkout-index", "-f", "README", cwd=place)
         Repo(place).run("stash", "pop", "--index")
-    before, main = look(world, place), world.tip("main")
+    before, main = read_worktree(world, place), world.tip("main")
     world.land("auth")
     undo(world.session())
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.tip("main") == main

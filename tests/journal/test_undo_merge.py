@@ -11,7 +11,7 @@ from gitworker.fsck.fsck import prove
 from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
-from tests.workers.dirty_worktree import look, make_dirty
+from tests.workers.dirty_worktree import make_dirty, read_worktree
 from tests.workers.world import World, kept, newest, unchanged, without_heartbeat_daemon
 
 
@@ -33,7 +33,7 @@ def test_a_landing_is_taken_back(world: World) -> None:
     """Undoing a landing restores the target, checkout, branch, worktree bytes, worker and task."""
     place = world.approved("auth", "login", {"a": "1\n", "README": "landed\n"})
     make_dirty(world, place)
-    before, tip, old = look(world, place), world.tip("auth/login"), world.tip("main")
+    before, tip, old = read_worktree(world, place), world.tip("auth/login"), world.tip("main")
     world.land("auth")
     assert world.show("a") == "1"
     done = undo(world.session())
@@ -41,7 +41,7 @@ def test_a_landing_is_taken_back(world: World) -> None:
     assert world.tip("main") == old
     assert world.git("status", "--porcelain") == ""
     assert not (world.root / "a").exists()
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
     assert world.tip("auth/login") == tip
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.path("auth") == place
@@ -473,10 +473,10 @@ def test_other_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kin
     with without_heartbeat_daemon(world):
         old = world.tip("main")
         make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
-        before = look(world, world.path("auth"))
+        before = read_worktree(world, world.path("auth"))
         world.land("auth")
         assert prove(world.session()).findings == ()
         undo(world.session())
         assert world.tip("main") == old
-        assert look(world, world.path("auth")) == before
+        assert read_worktree(world, world.path("auth")) == before
         assert prove(world.session()).findings == ()

@@ -6,33 +6,33 @@ import pytest
 
 from gitworker.errors import Invalid, Unavailable
 from gitworker.verify.target_settings import settings_at
-from tests.verify.bench import Bench
+from tests.verify.scene import VerifyScene
 
 FILE = ".gitworker.toml"
 
 
 @pytest.mark.parametrize("where", ["nowhere", "beside git"])
-def test_no_settings(bench: Bench, where: str) -> None:
+def test_no_settings(scene: VerifyScene, where: str) -> None:
     """A commit without the file has the defaults, even if git does not track an existing file."""
     if where == "beside git":
-        (bench.world.root / FILE).write_text("[verify]\ncommands = ['make']\n")
-    assert settings_at(bench.session(), bench.tip()).verify_commands == ()
+        (scene.world.root / FILE).write_text("[verify]\ncommands = ['make']\n")
+    assert settings_at(scene.session(), scene.tip()).verify_commands == ()
 
 
-def test_settings_that_git_cannot_read(bench: Bench) -> None:
+def test_settings_that_git_cannot_read(scene: VerifyScene) -> None:
     """Settings that are there and cannot be read are an error: nothing would be verified."""
-    session = bench.session()
-    tip = bench.commit({FILE: "[verify]\ncommands = ['make']\n"})
+    session = scene.session()
+    tip = scene.commit({FILE: "[verify]\ncommands = ['make']\n"})
     assert settings_at(session, tip).verify_commands == ("make",)
-    blob = bench.world.git("rev-parse", f"HEAD:{FILE}")
-    Path(bench.world.root, ".git", "objects", blob[:2], blob[2:]).unlink()
+    blob = scene.world.git("rev-parse", f"HEAD:{FILE}")
+    Path(scene.world.root, ".git", "objects", blob[:2], blob[2:]).unlink()
     with pytest.raises(Unavailable):
         settings_at(session, tip)
 
 
-def test_a_directory_of_that_name(bench: Bench) -> None:
+def test_a_directory_of_that_name(scene: VerifyScene) -> None:
     """A directory in the place of the settings file is an error."""
-    session = bench.session()
-    tip = bench.commit({f"{FILE}/x": "1\n"})
+    session = scene.session()
+    tip = scene.commit({f"{FILE}/x": "1\n"})
     with pytest.raises(Invalid):
         settings_at(session, tip)

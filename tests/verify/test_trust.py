@@ -10,19 +10,19 @@ from gitworker.verify.trust import (
     trust,
     untrusted_commands,
 )
-from tests.verify.bench import Bench
+from tests.verify.scene import VerifyScene
 
 FILE = ".gitworker.toml"
 
 
-def bring(bench: Bench, text: str) -> None:
+def bring(scene: VerifyScene, text: str) -> None:
     """Commit a settings file on the target."""
-    bench.commit({FILE: text})
+    scene.commit({FILE: text})
 
 
-def is_trusted(bench: Bench, kind: str = "verify") -> bool:
+def is_trusted(scene: VerifyScene, kind: str = "verify") -> bool:
     """Return whether commands of that kind may run."""
-    session = bench.session()
+    session = scene.session()
     if not untrusted_commands(session, kind):
         require_trusted(session, kind)
         return True
@@ -32,61 +32,61 @@ def is_trusted(bench: Bench, kind: str = "verify") -> bool:
     return False
 
 
-def agree(bench: Bench) -> None:
+def agree(scene: VerifyScene) -> None:
     """Agree to whatever the repository brings."""
-    session = bench.session()
+    session = scene.session()
     trust(session, untrusted_commands(session))
 
 
-def test_agreement_is_to_a_text(bench: Bench) -> None:
+def test_agreement_is_to_a_text(scene: VerifyScene) -> None:
     """An agreement holds for exactly these commands with these declarations, and for no others."""
-    assert is_trusted(bench)
-    bring(bench, '[verify]\ncommands = ["make"]\n')
-    assert not is_trusted(bench)
-    agree(bench)
-    assert is_trusted(bench)
-    bring(bench, '[verify]\ncommands = ["make", "make"]\n')
-    assert not is_trusted(bench)
-    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["LD_PRELOAD=x"]\n')
-    assert not is_trusted(bench)
-    agree(bench)
-    assert is_trusted(bench)
-    bring(bench, '[verify]\ncommands = ["make"]\n')
-    assert is_trusted(bench)
-    bring(bench, '[verify]\ncommands = []\nenv = ["A=1"]\ntimeout_s = 5\nkeep = ["x"]\n')
-    assert is_trusted(bench)
+    assert is_trusted(scene)
+    bring(scene, '[verify]\ncommands = ["make"]\n')
+    assert not is_trusted(scene)
+    agree(scene)
+    assert is_trusted(scene)
+    bring(scene, '[verify]\ncommands = ["make", "make"]\n')
+    assert not is_trusted(scene)
+    bring(scene, '[verify]\ncommands = ["make"]\nenv = ["LD_PRELOAD=x"]\n')
+    assert not is_trusted(scene)
+    agree(scene)
+    assert is_trusted(scene)
+    bring(scene, '[verify]\ncommands = ["make"]\n')
+    assert is_trusted(scene)
+    bring(scene, '[verify]\ncommands = []\nenv = ["A=1"]\ntimeout_s = 5\nkeep = ["x"]\n')
+    assert is_trusted(scene)
 
 
-def test_ones_own_commands(bench: Bench) -> None:
+def test_ones_own_commands(scene: VerifyScene) -> None:
     """Commands that the user has set need no agreement, unless the file declares for them."""
-    bring(bench, '[verify]\ncommands = ["make"]\n')
-    bench.world.git("config", "worker.verify.commands", "make test")
-    assert is_trusted(bench)
-    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["PATH=here"]\n')
-    assert not is_trusted(bench)
-    bench.world.git("config", "worker.verify.env", "CI=1")
-    assert is_trusted(bench)
+    bring(scene, '[verify]\ncommands = ["make"]\n')
+    scene.world.git("config", "worker.verify.commands", "make test")
+    assert is_trusted(scene)
+    bring(scene, '[verify]\ncommands = ["make"]\nenv = ["PATH=here"]\n')
+    assert not is_trusted(scene)
+    scene.world.git("config", "worker.verify.env", "CI=1")
+    assert is_trusted(scene)
 
 
-def test_kinds_are_apart(bench: Bench) -> None:
+def test_kinds_are_apart(scene: VerifyScene) -> None:
     """Agreement to verify commands is no agreement to the same commands for setup."""
-    bring(bench, '[verify]\ncommands = ["make"]\n')
-    agree(bench)
-    bring(bench, '[verify]\ncommands = ["make"]\n[worktree]\nsetup = ["make"]\n')
-    assert is_trusted(bench)
-    assert not is_trusted(bench, "setup")
-    assert [one.kind for one in untrusted_commands(bench.session())] == ["setup"]
-    assert untrusted_commands(bench.session(), "verify") == []
-    agree(bench)
-    assert is_trusted(bench, "setup")
+    bring(scene, '[verify]\ncommands = ["make"]\n')
+    agree(scene)
+    bring(scene, '[verify]\ncommands = ["make"]\n[worktree]\nsetup = ["make"]\n')
+    assert is_trusted(scene)
+    assert not is_trusted(scene, "setup")
+    assert [one.kind for one in untrusted_commands(scene.session())] == ["setup"]
+    assert untrusted_commands(scene.session(), "verify") == []
+    agree(scene)
+    assert is_trusted(scene, "setup")
 
 
-def test_list_and_revoke(bench: Bench) -> None:
+def test_list_and_revoke(scene: VerifyScene) -> None:
     """An agreement is listed with user and time, and can be removed by the start of its hash."""
-    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["A"]\n')
-    agree(bench)
-    agree(bench)
-    (one,) = list_trusted(bench.session())
+    bring(scene, '[verify]\ncommands = ["make"]\nenv = ["A"]\n')
+    agree(scene)
+    agree(scene)
+    (one,) = list_trusted(scene.session())
     assert (one.brought.kind, one.brought.commands, one.brought.env) == (
         "verify",
         ("make",),
@@ -96,45 +96,45 @@ def test_list_and_revoke(bench: Bench) -> None:
     assert one.ts_ms > 0
     for wrong in ("", "x", one.brought.hash + "0"):
         with pytest.raises(NotFound):
-            revoke(bench.session(), wrong)
-    assert revoke(bench.session(), one.brought.hash[:8]) == one
-    assert list_trusted(bench.session()) == []
-    assert not is_trusted(bench)
+            revoke(scene.session(), wrong)
+    assert revoke(scene.session(), one.brought.hash[:8]) == one
+    assert list_trusted(scene.session()) == []
+    assert not is_trusted(scene)
 
 
-def test_an_ambiguous_hash(bench: Bench) -> None:
+def test_an_ambiguous_hash(scene: VerifyScene) -> None:
     """A beginning that two hashes share revokes neither."""
     for number in range(17):  # two of them begin with the same digit
-        bring(bench, f'[verify]\ncommands = ["make {number}"]\n')
-        agree(bench)
-    firsts = [one.brought.hash[0] for one in list_trusted(bench.session())]
+        bring(scene, f'[verify]\ncommands = ["make {number}"]\n')
+        agree(scene)
+    firsts = [one.brought.hash[0] for one in list_trusted(scene.session())]
     shared = next(first for first in firsts if firsts.count(first) > 1)
     with pytest.raises(Refused) as caught:
-        revoke(bench.session(), shared)
+        revoke(scene.session(), shared)
     assert caught.value.code == "ambiguous"
-    assert len(list_trusted(bench.session())) == 17
+    assert len(list_trusted(scene.session())) == 17
 
 
-def test_a_worker_cannot_agree(bench: Bench) -> None:
+def test_a_worker_cannot_agree(scene: VerifyScene) -> None:
     """A worker neither agrees nor revokes, unless workers may judge their own work."""
-    bring(bench, '[verify]\ncommands = ["make"]\n')
-    worker = bench.world.session(identity="auth")
+    bring(scene, '[verify]\ncommands = ["make"]\n')
+    worker = scene.world.session(identity="auth")
     for act in (lambda: trust(worker, untrusted_commands(worker)), lambda: revoke(worker, "a")):
         with pytest.raises(Refused) as caught:
             act()
         assert caught.value.code == "not_allowed"
-    assert not is_trusted(bench)
-    bench.world.git("config", "worker.review.self", "true")
-    worker = bench.world.session(identity="auth")
+    assert not is_trusted(scene)
+    scene.world.git("config", "worker.review.self", "true")
+    worker = scene.world.session(identity="auth")
     trust(worker, untrusted_commands(worker))
-    assert is_trusted(bench)
+    assert is_trusted(scene)
     assert list_trusted(worker)[0].trusted_by == "Ada Tester (auth)"
 
 
-def test_a_branch_brings_nothing(bench: Bench) -> None:
+def test_a_branch_brings_nothing(scene: VerifyScene) -> None:
     """Commands in a worker's branch ask for nothing and run nowhere before they have landed."""
-    bring(bench, '[verify]\ncommands = ["true"]\n')
-    agree(bench)
-    bench.world.working("auth", "login", {FILE: '[verify]\ncommands = ["touch /tmp/evil"]\n'})
-    assert is_trusted(bench)
-    assert bench.session().settings.verify_commands == ("true",)
+    bring(scene, '[verify]\ncommands = ["true"]\n')
+    agree(scene)
+    scene.world.working("auth", "login", {FILE: '[verify]\ncommands = ["touch /tmp/evil"]\n'})
+    assert is_trusted(scene)
+    assert scene.session().settings.verify_commands == ("true",)

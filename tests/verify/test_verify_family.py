@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.verify.verify import Verifier
-from tests.verify.bench import Bench, is_alive, kill, output, read_pid, run
+from tests.verify.scene import VerifyScene, is_alive, kill, output, read_pid, run
 from tests.workers.world import pass_time, wait_until
 
 LIMIT_S = 90
@@ -39,41 +39,41 @@ def pid_file(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_timeout_ends_them_all(
-    bench: Bench, pid_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    scene: VerifyScene, pid_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """When the time is over the whole family of the command ends, and the run has failed."""
     monkeypatch.setattr("gitworker.verify.run_processes.TERM_GRACE_S", 0.2)
     command = f"{way} {WAIT}; sleep 300".format(pid_file)
-    bench.set("true", command, verify_timeout_s=LIMIT_S)
+    scene.set("true", command, verify_timeout_s=LIMIT_S)
     with monkeypatch.context() as patch:
         pass_time(patch, LIMIT_S, when=lambda: pid_file.exists() and pid_file.read_text() != "")
-        verdict = bench.verify()
+        verdict = scene.verify()
     assert verdict.reason.endswith(f"took longer than {LIMIT_S} s")
     assert "`" + command[:20] in verdict.reason
     assert verdict.duration_ms >= LIMIT_S * 1000
     assert not is_alive(read_pid(pid_file))
-    assert bench.runs() == [(bench.tip(), "failed", 0, verdict.reason)]
-    bench.set("true")
-    assert bench.verify().passed
-    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1"]
+    assert scene.runs() == [(scene.tip(), "failed", 0, verdict.reason)]
+    scene.set("true")
+    assert scene.verify().passed
+    assert sorted(os.listdir(scene.trees)) == [".gitignore", "1"]
 
 
-def test_no_time_limit(bench: Bench) -> None:
+def test_no_time_limit(scene: VerifyScene) -> None:
     """With a limit of 0 a command takes the time it takes."""
-    bench.set("sleep 0.1", verify_timeout_s=0)
-    assert bench.verify().passed
+    scene.set("sleep 0.1", verify_timeout_s=0)
+    assert scene.verify().passed
 
 
-def test_a_flood_of_output(bench: Bench) -> None:
+def test_a_flood_of_output(scene: VerifyScene) -> None:
     """A command whose log grows beyond all bounds is stopped before the disk is full."""
-    bench.set("truncate -s 2G /proc/self/fd/1; sleep 300")
-    verdict = bench.verify()
+    scene.set("truncate -s 2G /proc/self/fd/1; sleep 300")
+    verdict = scene.verify()
     assert verdict.reason.endswith(" wrote more than 1024 MiB of output")
     assert os.stat(verdict.log).st_blocks * 512 < 1_000_000
 
 
 def test_the_time_limit_is_each_commands(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: VerifyScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command has the whole time for itself, whatever those before it took."""
     done, seen = tmp_path / "done", tmp_path / "seen"
@@ -85,36 +85,36 @@ def test_the_time_limit_is_each_commands(
         return seen.stat().st_size
 
     pass_time(monkeypatch, LIMIT_S * 2 // 3, when=count)
-    bench.set(*[f"echo >>{done}; until cmp -s {done} {seen}; do sleep 0.01; done"] * 5,
+    scene.set(*[f"echo >>{done}; until cmp -s {done} {seen}; do sleep 0.01; done"] * 5,
               verify_timeout_s=LIMIT_S)  # fmt: skip
-    verdict = bench.verify()
+    verdict = scene.verify()
     assert verdict.passed, verdict.reason
     assert verdict.duration_ms > 3 * LIMIT_S * 1000
 
 
 @pytest.mark.parametrize("way", [IN_GROUP, OWN_SESSION, ORPHAN])
-def test_a_good_run_leaves_nothing(bench: Bench, pid_file: Path, way: str) -> None:
+def test_a_good_run_leaves_nothing(scene: VerifyScene, pid_file: Path, way: str) -> None:
     """Processes that the commands leave in the worktree end with the commands."""
-    bench.set(f"{way} {WAIT}".format(pid_file))
-    assert bench.verify().passed
+    scene.set(f"{way} {WAIT}".format(pid_file))
+    assert scene.verify().passed
     assert not is_alive(read_pid(pid_file))
 
 
-def test_a_daemon_lives_on(bench: Bench, pid_file: Path) -> None:
+def test_a_daemon_lives_on(scene: VerifyScene, pid_file: Path) -> None:
     """A service that a good run has sent its own way is left alone."""
-    bench.set(f"{ELSEWHERE} {WAIT}".format(pid_file))
-    assert bench.verify().passed
+    scene.set(f"{ELSEWHERE} {WAIT}".format(pid_file))
+    assert scene.verify().passed
     assert is_alive(read_pid(pid_file))
 
 
-def test_a_person_in_the_worktree(bench: Bench) -> None:
+def test_a_person_in_the_worktree(scene: VerifyScene) -> None:
     """A user's process in a verify worktree is not one of the run's processes."""
-    bench.set("true")
-    bench.verify()
-    bench.set("sleep 300", verify_timeout_s=1)
-    person = subprocess.Popen(["sleep", "300"], cwd=bench.trees / "1")
+    scene.set("true")
+    scene.verify()
+    scene.set("sleep 300", verify_timeout_s=1)
+    person = subprocess.Popen(["sleep", "300"], cwd=scene.trees / "1")
     try:
-        assert not bench.verify().passed
+        assert not scene.verify().passed
         assert person.poll() is None
     finally:
         person.kill()
@@ -129,30 +129,30 @@ def test_a_person_in_the_worktree(bench: Bench) -> None:
         ("kill -9 $$", "ended with status 137"),
     ],
 )
-def test_suicide(bench: Bench, command: str, reason: str) -> None:
+def test_suicide(scene: VerifyScene, command: str, reason: str) -> None:
     """A command that kills itself, our shell or the whole group has failed."""
-    bench.set(command)
-    verdict = bench.verify()
+    scene.set(command)
+    verdict = scene.verify()
     assert not verdict.passed
     assert reason in verdict.reason
 
 
-def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
+def test_leaving_kills(scene: VerifyScene, pid_file: Path) -> None:
     """Leaving a verifier while it runs leaves no process, no lock and no verdict."""
-    bench.set(f"{OWN_SESSION} sleep 300".format(pid_file))
-    with Verifier(bench.session()) as verifier:
-        verifier.start(bench.tip(), label="it")
+    scene.set(f"{OWN_SESSION} sleep 300".format(pid_file))
+    with Verifier(scene.session()) as verifier:
+        verifier.start(scene.tip(), label="it")
         wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
     assert not is_alive(read_pid(pid_file))
-    assert bench.runs() == []
-    bench.set("true")
-    with Verifier(bench.session()) as verifier:
-        verdict = run(verifier, bench.tip())
+    assert scene.runs() == []
+    scene.set("true")
+    with Verifier(scene.session()) as verifier:
+        verdict = run(verifier, scene.tip())
         assert verdict.passed, output(verdict)
 
 
 def test_sigterm_is_sent_first(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: VerifyScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command may tidy up before it is killed."""
     ready, mark = tmp_path / "ready", tmp_path / "tidy"
@@ -161,19 +161,19 @@ def test_sigterm_is_sent_first(
     # The shell writes the mark itself: a process that tidies up gets SIGTERM too. It loops: if its
     # child gets the signal first, `wait` returns before the shell gets its own.
     command = f"trap ': >{mark}; exit 1' TERM; : >{ready}; while :; do sleep 300 & wait; done"
-    bench.set(command, verify_timeout_s=LIMIT_S)
-    assert not bench.verify().passed
+    scene.set(command, verify_timeout_s=LIMIT_S)
+    assert not scene.verify().passed
     assert mark.exists()
 
 
-def test_no_signal_reaches_the_caller(bench: Bench) -> None:
+def test_no_signal_reaches_the_caller(scene: VerifyScene) -> None:
     """A command that signals its group does not signal us."""
     before = signal.getsignal(signal.SIGTERM)
     heard: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     try:
-        bench.set("kill -TERM 0; sleep 300")
-        assert not bench.verify().passed
+        scene.set("kill -TERM 0; sleep 300")
+        assert not scene.verify().passed
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == []

@@ -12,7 +12,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Unavailable
 from gitworker.verify.verify import Verifier
 from gitworker.verify.verify_worktree import idle_slots, take_slot
-from tests.verify.bench import EXACT, Bench, kill, output, read_pid, run
+from tests.verify.scene import EXACT, VerifyScene, kill, output, read_pid, run
 from tests.workers.world import World, without_heartbeat_daemon
 
 # The changes that a command may make to its worktree, by name.
@@ -70,21 +70,21 @@ REMADE = {
 }  # fmt: skip
 
 
-def made(bench: Bench) -> object:
+def made(scene: VerifyScene) -> object:
     """Return a value that changes when the worktree is made again."""
-    pointer = bench.trees / "1" / ".git"
+    pointer = scene.trees / "1" / ".git"
     found = pointer.lstat()
     return found.st_ino, found.st_ctime_ns
 
 
-def check(bench: Bench) -> None:
+def check(scene: VerifyScene) -> None:
     """Require that the next runs find exactly their commits, the same and another one."""
-    bench.set(EXACT, "git rev-parse HEAD; ls -A")
+    scene.set(EXACT, "git rev-parse HEAD; ls -A")
     more = {"README": "another\n", "src": None, "more": "more\n", "README.d/x": "x\n"}
-    Repo(bench.world.root).git("rm", "-rq", "src")
-    other = bench.commit({name: text for name, text in more.items() if text})
-    with Verifier(bench.session()) as verifier:
-        for commit in (bench.tip("main~1"), other):
+    Repo(scene.world.root).git("rm", "-rq", "src")
+    other = scene.commit({name: text for name, text in more.items() if text})
+    with Verifier(scene.session()) as verifier:
+        for commit in (scene.tip("main~1"), other):
             verdict = run(verifier, commit)
             assert verdict.passed, output(verdict)
             assert f"\n{commit}\n" in output(verdict)
@@ -92,79 +92,79 @@ def check(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_nothing_stays(bench: Bench, damage: str) -> None:
+def test_nothing_stays(scene: VerifyScene, damage: str) -> None:
     """Whatever a command does to its worktree, the next run gets exactly its commit."""
-    before = bench.world.refs()
-    bench.set("true")
-    bench.verify()
-    first = made(bench)
-    bench.set(DAMAGES[damage])
-    verdict = bench.verify()
+    before = scene.world.refs()
+    scene.set("true")
+    scene.verify()
+    first = made(scene)
+    scene.set(DAMAGES[damage])
+    verdict = scene.verify()
     assert verdict.passed, output(verdict)
-    assert bench.world.refs().items() >= before.items()
-    moved = bench.world.refs()
-    check(bench)
-    assert (made(bench) != first) is (damage in REMADE)
-    after = bench.world.refs()
+    assert scene.world.refs().items() >= before.items()
+    moved = scene.world.refs()
+    check(scene)
+    assert (made(scene) != first) is (damage in REMADE)
+    after = scene.world.refs()
     assert {name: after[name] for name in moved if name != "refs/heads/main"} == {
         name: oid for name, oid in moved.items() if name != "refs/heads/main"
     }
-    assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
+    assert scene.world.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
 @pytest.mark.parametrize("lead", ["worker", "main", "other"])
 def test_a_pointer_to_another_checkout(
-    bench: Bench, lead: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    scene: VerifyScene, lead: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A verify worktree whose .git file leads to another checkout is made again; that one stays."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
-    world = bench.world
+    world = scene.world
     place = world.working("auth", "login", {"a": "1\n"})
     Repo(place).write({"staged": "mine\n"})
     world.git("add", "staged", cwd=place)
-    bench.set("true")
-    bench.verify()
+    scene.set("true")
+    scene.verify()
     world.git("init", "-q", str(tmp_path / "elsewhere"))
     leads = {
         "worker": world.worker("auth").admin_dir or "", "main": f"{world.root}/.git",
         "other": f"{tmp_path}/elsewhere/.git",
     }  # fmt: skip
     before = world.git("status", "--porcelain=v2", "--branch", cwd=place)
-    (bench.trees / "1" / ".git").write_text(f"gitdir: {leads[lead]}\n")
-    bench.set("git status")
-    verdict = bench.verify()
+    (scene.trees / "1" / ".git").write_text(f"gitdir: {leads[lead]}\n")
+    scene.set("git status")
+    verdict = scene.verify()
     assert verdict.passed, output(verdict)
     assert world.git("status", "--porcelain=v2", "--branch", cwd=place) == before
     assert world.git("status", "--porcelain", "--untracked-files=no") == ""
-    check(bench)
+    check(scene)
 
 
-def test_a_copy_leaves_the_originals_worktree(bench: Bench) -> None:
+def test_a_copy_leaves_the_originals_worktree(scene: VerifyScene) -> None:
     """In a copy of a repository no verify worktree of the original is removed."""
-    bench.set("true")
-    bench.verify()
-    original = bench.trees / "1"
-    copy = World(bench.world.root.parent / "copy")
-    shutil.copytree(bench.world.root, copy.root, symlinks=True)
+    scene.set("true")
+    scene.verify()
+    original = scene.trees / "1"
+    copy = World(scene.world.root.parent / "copy")
+    shutil.copytree(scene.world.root, copy.root, symlinks=True)
     slot = take_slot(copy.session())
     slot.discard()
     slot.release()
     assert (original / "README").exists()
-    assert bench.world.git("status", "--porcelain", cwd=original) == ""
+    assert scene.world.git("status", "--porcelain", cwd=original) == ""
 
 
-def test_kept_files(bench: Bench) -> None:
+def test_kept_files(scene: VerifyScene) -> None:
     """Files that verify.keep names stay from run to run, in every directory, and no others do."""
-    bench.set(
+    scene.set(
         "ls -A . src; mkdir -p cache src/cache other; touch cache/a src/cache/b other/c",
         verify_keep="cache\n*.tmp",
         verify_retry_flaky="no",
     )
-    tip = bench.tip()
-    with Verifier(bench.session()) as verifier:
+    tip = scene.tip()
+    with Verifier(scene.session()) as verifier:
         run(verifier, tip)
-        (bench.trees / "1" / "x.tmp").touch()
-        (bench.trees / "1" / "--exclude=other").touch()
+        (scene.trees / "1" / "x.tmp").touch()
+        (scene.trees / "1" / "--exclude=other").touch()
         second = output(run(verifier, tip))
     listed = second.partition("\n$ ")[2].splitlines()[1:]
     assert listed[: listed.index("")] == [".:", ".git", ".gitignore", "README", "cache", "src",
@@ -173,12 +173,12 @@ def test_kept_files(bench: Bench) -> None:
 
 
 def test_switching_costs_the_difference(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: VerifyScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that both commits have is not written again, and the worktree is reused."""
-    bench.set("ls -i README; stat -c %Z README", "true")
-    first, second = bench.tip(), bench.commit({"more": "1\n"})
-    session = bench.session()
+    scene.set("ls -i README; stat -c %Z README", "true")
+    first, second = scene.tip(), scene.commit({"more": "1\n"})
+    session = scene.session()
     with Verifier(session) as verifier:
         one = output(run(verifier, first))
         trace = tmp_path / "trace"
@@ -191,41 +191,41 @@ def test_switching_costs_the_difference(
     assert "worktree" not in words
 
 
-def test_a_submodule_is_emptied(bench: Bench, tmp_path: Path) -> None:
+def test_a_submodule_is_emptied(scene: VerifyScene, tmp_path: Path) -> None:
     """A commit left in a submodule, which no other repository has, does not reach the next run."""
     Repo.make(tmp_path / "sub").commit("Sub", {"s": "s\n"})
-    Repo(bench.world.root).git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
-    tip = bench.commit({})
-    bench.world.git("submodule", "--quiet", "deinit", "--force", "sub")
-    bench.set(
+    Repo(scene.world.root).git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
+    tip = scene.commit({})
+    scene.world.git("submodule", "--quiet", "deinit", "--force", "sub")
+    scene.set(
         "test -z \"$(ls -A sub)\" && git submodule update -q --init && echo changed >sub/s"
         " && touch sub/new"
     )  # fmt: skip
-    with Verifier(bench.session()) as verifier:
+    with Verifier(scene.session()) as verifier:
         for _ in range(2):
             verdict = run(verifier, tip)
             assert verdict.passed, output(verdict)
-        bench.set(EXACT)
-        verifier.follow(bench.session())
-        assert run(verifier, bench.tip("main~1")).passed
+        scene.set(EXACT)
+        verifier.follow(scene.session())
+        assert run(verifier, scene.tip("main~1")).passed
 
 
-def test_submodules_are_filled(bench: Bench, tmp_path: Path) -> None:
+def test_submodules_are_filled(scene: VerifyScene, tmp_path: Path) -> None:
     """A submodule that the main checkout has is there at its commit, whatever was done to it."""
     sub = Repo.make(tmp_path / "sub")
     sub.commit("Sub", {"s": "one\n", "other": "o\n"})
-    main = Repo(bench.world.root)
+    main = Repo(scene.world.root)
     main.git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
-    first = bench.commit({})
+    first = scene.commit({})
     sub.commit("More", {"s": "two\n"})
     main.git("-C", "sub", "pull", "-q")
-    second = bench.commit({})
-    bench.set(
+    second = scene.commit({})
+    scene.set(
         EXACT, "cat sub/s; test -z \"$(git -C sub status --porcelain --ignored)\"",
         "cd sub && echo x >s && touch new && git commit -qam x"
         " && git update-index --skip-worktree other && rm other",
     )  # fmt: skip
-    with Verifier(bench.session()) as verifier:
+    with Verifier(scene.session()) as verifier:
         for commit, text in ((first, "one"), (second, "two"), (second, "two"), (first, "one")):
             verdict = run(verifier, commit)
             assert verdict.passed, output(verdict)
@@ -234,9 +234,9 @@ def test_submodules_are_filled(bench: Bench, tmp_path: Path) -> None:
     assert (main.root / "sub" / "s").read_text() == "two\n"
 
 
-def test_slots(bench: Bench) -> None:
+def test_slots(scene: VerifyScene) -> None:
     """A worktree in use is not given to another run; a released one is taken again."""
-    session = bench.session()
+    session = scene.session()
     first, second = take_slot(session), take_slot(session)
     assert (first.number, second.number) == (1, 2)
     assert idle_slots(session) == []
@@ -244,32 +244,32 @@ def test_slots(bench: Bench) -> None:
     first.release()
     again = take_slot(session)
     assert again.number == 1
-    again.prepare(bench.tip())
+    again.prepare(scene.tip())
     again.release()
     (idle,) = idle_slots(session)
     assert os.path.isdir(idle.tree)
     idle.discard()
     idle.release()
     assert not os.path.exists(idle.tree)
-    assert bench.world.worktrees() == []
+    assert scene.world.worktrees() == []
     second.release()
 
 
 @pytest.mark.parametrize("ending", ["true", "false", "git bisect start -q; kill -9 $PPID"])
-def test_a_branch_that_the_commands_switch_to(bench: Bench, ending: str) -> None:
+def test_a_branch_that_the_commands_switch_to(scene: VerifyScene, ending: str) -> None:
     """A branch that the commands have checked out is free again, at its old commit."""
-    bench.set(f"git checkout -q -b theirs && git commit -q --allow-empty -m Theirs; {ending}")
-    bench.verify()
-    theirs = bench.tip("theirs")
-    bench.world.git("checkout", "-q", "theirs")
-    assert bench.tip("theirs") == theirs != bench.tip()
+    scene.set(f"git checkout -q -b theirs && git commit -q --allow-empty -m Theirs; {ending}")
+    scene.verify()
+    theirs = scene.tip("theirs")
+    scene.world.git("checkout", "-q", "theirs")
+    assert scene.tip("theirs") == theirs != scene.tip()
 
 
-def test_two_processes(bench: Bench, tmp_path: Path) -> None:
+def test_two_processes(scene: VerifyScene, tmp_path: Path) -> None:
     """Two queues at once never run in one worktree."""
     met = tmp_path / "met"
     meet = f"echo >>{met}; until [ $(wc -l <{met}) -ge 2 ]; do sleep 0.01; done"
-    bench.set(f"test ! -e taken && touch taken && {{ {meet}; }} && sleep 0.2 && rm taken")
+    scene.set(f"test ! -e taken && touch taken && {{ {meet}; }} && sleep 0.2 && rm taken")
     script = (
         "import sys\nfrom gitworker.app import open_session\n"
         "from gitworker.verify.verify_once import verify_once\n"
@@ -278,20 +278,20 @@ def test_two_processes(bench: Bench, tmp_path: Path) -> None:
         "    verdict = verify_once(session, sys.argv[1], label='it', force=True)\n"
         "    assert verdict.passed, open(verdict.log).read()\n"
     )
-    argv = [sys.executable, "-c", script, bench.tip()]
-    both = [subprocess.Popen(argv, cwd=bench.world.root) for _ in range(2)]
+    argv = [sys.executable, "-c", script, scene.tip()]
+    both = [subprocess.Popen(argv, cwd=scene.world.root) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
-    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1", "2"]
+    assert sorted(os.listdir(scene.trees)) == [".gitignore", "1", "2"]
 
 
-def test_commands_do_not_hold_the_slot(bench: Bench, tmp_path: Path) -> None:
+def test_commands_do_not_hold_the_slot(scene: VerifyScene, tmp_path: Path) -> None:
     """A process that a command leaves elsewhere does not keep the worktree from the next run."""
     pid = tmp_path / "pid"
     daemon = f"(cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' &)"
-    bench.set(f"{daemon}; until test -s {pid}; do sleep 0.01; done")
-    with Verifier(bench.session()) as verifier:
-        assert run(verifier, bench.tip()).passed
-        slot = take_slot(bench.session())
+    scene.set(f"{daemon}; until test -s {pid}; do sleep 0.01; done")
+    with Verifier(scene.session()) as verifier:
+        assert run(verifier, scene.tip()).passed
+        slot = take_slot(scene.session())
         assert slot.number == 1
         slot.release()
     kill(read_pid(pid))
@@ -308,37 +308,37 @@ def test_other_repositories(
     if "--bare" in options:
         world.git("clone", "-q", "--bare", ".", str(tmp_path / "bare"))
         world = World(tmp_path / "bare")
-    bench = Bench(world, monkeypatch)
+    scene = VerifyScene(world, monkeypatch)
     with without_heartbeat_daemon(world):
-        bench.set(EXACT, "touch left")
-        tip = bench.tip()
-        with Verifier(bench.session()) as verifier:
+        scene.set(EXACT, "touch left")
+        tip = scene.tip()
+        with Verifier(scene.session()) as verifier:
             for _ in range(2):
                 verdict = run(verifier, tip)
                 assert verdict.passed, output(verdict)
 
 
-def test_a_sparse_checkout(bench: Bench) -> None:
+def test_a_sparse_checkout(scene: VerifyScene) -> None:
     """The verify worktree is sparse as the main checkout is now, and whole when that is whole."""
-    bench.set("ls")
-    bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
-    with Verifier(bench.session()) as verifier:
-        assert "\nREADME\n\n" in output(run(verifier, bench.tip()))
-        bench.world.git("sparse-checkout", "disable")
-        assert "\nREADME\nsrc\n\n" in output(run(verifier, bench.tip()))
+    scene.set("ls")
+    scene.world.git("sparse-checkout", "set", "--no-cone", "/README")
+    with Verifier(scene.session()) as verifier:
+        assert "\nREADME\n\n" in output(run(verifier, scene.tip()))
+        scene.world.git("sparse-checkout", "disable")
+        assert "\nREADME\nsrc\n\n" in output(run(verifier, scene.tip()))
 
 
-def test_sparse_since_the_run_began(bench: Bench) -> None:
+def test_sparse_since_the_run_began(scene: VerifyScene) -> None:
     """A verdict is for the commit checked out when the commands began, not when they ended."""
-    bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
-    patterns = bench.world.root / ".git" / "info" / "sparse-checkout"
+    scene.world.git("sparse-checkout", "set", "--no-cone", "/README")
+    patterns = scene.world.root / ".git" / "info" / "sparse-checkout"
     before = patterns.read_text()
-    bench.set(f"echo /src >>{patterns}")
-    bench.verify()
-    with Verifier(bench.session()) as verifier:
-        assert verifier.known(bench.tip()) is None
+    scene.set(f"echo /src >>{patterns}")
+    scene.verify()
+    with Verifier(scene.session()) as verifier:
+        assert verifier.known(scene.tip()) is None
         patterns.write_text(before)
-        assert verifier.known(bench.tip()) is not None
+        assert verifier.known(scene.tip()) is not None
 
 
 def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,20 +350,20 @@ def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     origin.advance({"README": "newer\n"})
     url = f"file://{origin.root}"
     origin.git("clone", "-q", "--filter=blob:none", url, str(tmp_path / "clone"))
-    bench = Bench(World(tmp_path / "clone"), monkeypatch)
-    with without_heartbeat_daemon(bench.world):
-        bench.set(EXACT, "grep one README")
-        assert bench.verify(bench.tip("main~1")).passed
+    scene = VerifyScene(World(tmp_path / "clone"), monkeypatch)
+    with without_heartbeat_daemon(scene.world):
+        scene.set(EXACT, "grep one README")
+        assert scene.verify(scene.tip("main~1")).passed
 
 
-def test_filters(bench: Bench) -> None:
+def test_filters(scene: VerifyScene) -> None:
     """Files come through the user's filters, as with git-lfs, and count as unchanged."""
     for name, how in (("smudge", "tr a-z A-Z"), ("clean", "tr A-Z a-z")):
-        bench.world.git("config", f"filter.up.{name}", how)
-    first = bench.commit({".gitattributes": "*.up filter=up\n", "f.up": "hello\n"})
-    second = bench.commit({"f.up": "world\n"})
-    bench.set(EXACT, "cat f.up; echo changed >f.up")
-    with Verifier(bench.session()) as verifier:
+        scene.world.git("config", f"filter.up.{name}", how)
+    first = scene.commit({".gitattributes": "*.up filter=up\n", "f.up": "hello\n"})
+    second = scene.commit({"f.up": "world\n"})
+    scene.set(EXACT, "cat f.up; echo changed >f.up")
+    with Verifier(scene.session()) as verifier:
         assert "\nHELLO\n" in output(run(verifier, first))
         assert "\nWORLD\n" in output(run(verifier, second))
         assert "\nHELLO\n" in output(run(verifier, first))
@@ -373,70 +373,70 @@ def test_an_odd_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spaces, quotes and line feeds in the repository's path are no trouble."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "a 'b\" $c" / "-d")
-    bench = Bench(world, monkeypatch)
+    scene = VerifyScene(world, monkeypatch)
     with without_heartbeat_daemon(world):
-        bench.set(EXACT, "touch left")
-        with Verifier(bench.session()) as verifier:
+        scene.set(EXACT, "touch left")
+        with Verifier(scene.session()) as verifier:
             for _ in range(2):
-                verdict = run(verifier, bench.tip())
+                verdict = run(verifier, scene.tip())
                 assert verdict.passed, output(verdict)
 
 
-def test_a_root_that_others_share(bench: Bench, tmp_path: Path) -> None:
+def test_a_root_that_others_share(scene: VerifyScene, tmp_path: Path) -> None:
     """Repositories that share a directory for worktrees have their verify worktrees apart."""
-    bench.set("pwd", worktree_root=f"{tmp_path}/shared")
-    place = output(bench.verify()).partition("$ pwd\n")[2].splitlines()[0]
+    scene.set("pwd", worktree_root=f"{tmp_path}/shared")
+    place = output(scene.verify()).partition("$ pwd\n")[2].splitlines()[0]
     assert place.startswith(f"{tmp_path}/shared/.verify/repo-")
     assert place.endswith("/1")
 
 
-def test_another_root(bench: Bench, tmp_path: Path) -> None:
+def test_another_root(scene: VerifyScene, tmp_path: Path) -> None:
     """If the directory for worktrees has changed, the old verify worktree is deleted."""
-    bench.set("true")
-    bench.verify()
-    bench.set("pwd", worktree_root=f"{tmp_path}/elsewhere")
-    assert f"\n{tmp_path}/elsewhere/.verify/" in output(bench.verify())
-    assert not (bench.trees / "1").exists()
-    assert len(bench.world.worktrees()) == 1
+    scene.set("true")
+    scene.verify()
+    scene.set("pwd", worktree_root=f"{tmp_path}/elsewhere")
+    assert f"\n{tmp_path}/elsewhere/.verify/" in output(scene.verify())
+    assert not (scene.trees / "1").exists()
+    assert len(scene.world.worktrees()) == 1
 
 
-def test_a_checkout_from_a_workers_worktree(bench: Bench) -> None:
+def test_a_checkout_from_a_workers_worktree(scene: VerifyScene) -> None:
     """A run from a worker's worktree gives none of its settings to the verify worktree."""
-    bench.world.spawn("auth", "login")
-    worktree = bench.world.path("auth")
-    bench.set("git config --get core.hooksPath && exit 1; true")
-    with Verifier(bench.world.session(worktree)) as verifier:
-        verdict = run(verifier, bench.tip())
+    scene.world.spawn("auth", "login")
+    worktree = scene.world.path("auth")
+    scene.set("git config --get core.hooksPath && exit 1; true")
+    with Verifier(scene.world.session(worktree)) as verifier:
+        verdict = run(verifier, scene.tip())
         assert verdict.passed, output(verdict)
 
 
-def test_the_users_git_clean(bench: Bench) -> None:
+def test_the_users_git_clean(scene: VerifyScene) -> None:
     """After `git clean -fdx` in the main checkout our directory is still hidden from git status."""
-    bench.set("true")
-    bench.verify()
-    bench.world.git("clean", "-fdxq")
-    with Verifier(bench.session()) as verifier:
-        assert run(verifier, bench.tip()).passed
-    assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
+    scene.set("true")
+    scene.verify()
+    scene.world.git("clean", "-fdxq")
+    with Verifier(scene.session()) as verifier:
+        assert run(verifier, scene.tip()).passed
+    assert scene.world.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
-def test_the_directory_cannot_be_made(bench: Bench) -> None:
+def test_the_directory_cannot_be_made(scene: VerifyScene) -> None:
     """If the directory for worktrees cannot be made the error names it, and no run begins."""
-    bench.set("true")
-    (bench.world.root / "worktrees").write_text("the user's\n")
-    with Verifier(bench.session()) as verifier:
+    scene.set("true")
+    (scene.world.root / "worktrees").write_text("the user's\n")
+    with Verifier(scene.session()) as verifier:
         with pytest.raises(Unavailable) as caught:
-            verifier.start(bench.tip(), label="it")
-        assert str(bench.trees) in caught.value.message
+            verifier.start(scene.tip(), label="it")
+        assert str(scene.trees) in caught.value.message
         assert not verifier.running
 
 
-def test_the_run_cannot_be_recorded(bench: Bench) -> None:
+def test_the_run_cannot_be_recorded(scene: VerifyScene) -> None:
     """A run whose process cannot be written down does not begin."""
-    bench.set("touch ran")
-    (bench.world.state_dir / "verify" / "1.index.tmp").mkdir(parents=True)
-    with Verifier(bench.session()) as verifier:
+    scene.set("touch ran")
+    (scene.world.state_dir / "verify" / "1.index.tmp").mkdir(parents=True)
+    with Verifier(scene.session()) as verifier:
         with pytest.raises(Unavailable):
-            verifier.start(bench.tip(), label="it")
-        (bench.world.state_dir / "verify" / "1.index.tmp").rmdir()
-        assert run(verifier, bench.tip()).passed
+            verifier.start(scene.tip(), label="it")
+        (scene.world.state_dir / "verify" / "1.index.tmp").rmdir()
+        assert run(verifier, scene.tip()).passed

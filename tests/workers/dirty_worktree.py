@@ -27,7 +27,7 @@ def open_rebase(world: World, place: Path) -> None:
     assert Repo(place).run("rebase", "side").returncode
 
 
-def look(world: World, place: Path) -> tuple[object, ...]:
+def read_worktree(world: World, place: Path) -> tuple[object, ...]:
     """Return a worktree's files byte by byte, its index entries, its status and its HEAD."""
     return (
         {name: data for name, data in tree_bytes(place).items() if name != ".git"},

@@ -14,7 +14,7 @@ from gitworker.repo.hooks.install import is_installed
 from gitworker.workers.adopt import Adopted, AdoptRequest, adopt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from tests.workers.dirty_worktree import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.world import World, unchanged
 
 
@@ -42,10 +42,10 @@ def test_worktree(world: World) -> None:
     """A worktree made by hand is the worker's, in its place, with every byte and the index."""
     place = by_hand(world)
     make_dirty(world, place)
-    before, tip = look(world, place), world.tip("feature")
+    before, tip = read_worktree(world, place), world.tip("feature")
     done = take(world, str(place))
     assert (done.spawned.path, done.renamed_from) == (str(place), "feature")
-    assert look(world, place)[:4] == before[:4]
+    assert read_worktree(world, place)[:4] == before[:4]
     assert world.git("symbolic-ref", "HEAD", cwd=place) == "refs/heads/auth/login"
     assert world.tip("auth/login") == tip
     assert "refs/heads/feature" not in world.refs()
@@ -131,11 +131,11 @@ def test_cancel_and_undo(world: World) -> None:
     place = by_hand(world)
     make_dirty(world, place)
     take(world, str(place))
-    before = look(world, place)
+    before = read_worktree(world, place)
     cancel(world.session(), "auth")
     assert not place.exists()
     undo(world.session())
-    assert look(world, place) == before
+    assert read_worktree(world, place) == before
 
 
 def test_rename_needs_permission(world: World) -> None:
@@ -274,14 +274,14 @@ def test_failure_gives_everything_back(world: World) -> None:
     """A failure on the way leaves branch, worktree and hooks unchanged."""
     place = by_hand(world)
     make_dirty(world, place)
-    before, refs = look(world, place), world.refs()
+    before, refs = read_worktree(world, place), world.refs()
     (world.root / ".git" / "refs" / "heads" / "auth" / "login.lock").parent.mkdir()
     (world.root / ".git" / "refs" / "heads" / "auth" / "login.lock").write_text("")
     with pytest.raises(GitWorkerError) as caught:
         take(world, str(place))
     assert caught.value.code == "rename_refused"
     (world.root / ".git" / "refs" / "heads" / "auth" / "login.lock").unlink()
-    assert (look(world, place), world.refs()) == (before, refs)
+    assert (read_worktree(world, place), world.refs()) == (before, refs)
     assert not hooked(world, place)
     assert world.query("SELECT status FROM operations") == [("rolled_back",)]
     take(world, str(place))
@@ -290,12 +290,12 @@ def test_failure_gives_everything_back(world: World) -> None:
 def test_late_failure(world: World) -> None:
     """A claim by a foreign program during adopt undoes the rename, the hooks and the mark."""
     place = by_hand(world)
-    before, refs = look(world, place), world.refs()
+    before, refs = read_worktree(world, place), world.refs()
     with world.session().store.write() as writer:
         writer.run("claims.insert", task="login", agent="robot", now=1, lease_until_ms=2**52)
     with unchanged(world, "claimed", Conflict):
         take(world, str(place))
-    assert (look(world, place), world.refs()) == (before, refs)
+    assert (read_worktree(world, place), world.refs()) == (before, refs)
 
 
 def test_new_worktree_is_furnished(world: World) -> None:

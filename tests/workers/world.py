@@ -37,7 +37,7 @@ from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, Submitted, submit
 
 VOLATILE = {"heartbeats", "heartbeat_clocks", "export_positions", "export_state", "sqlite_sequence"}
-WHERE = threading.Lock()  # all threads of a process share its directory
+CWD_LOCK = threading.Lock()  # all threads of a process share its directory
 START = {"README": "one\ntwo\nthree\n", "src/app.py": "print('hello')\n", ".gitignore": "*.o\n"}
 
 
@@ -86,9 +86,9 @@ class World:
         return self.tip("HEAD")
 
     # ------------------------------------------------------------------ operations
-    def session(self, where: Path | str | None = None, identity: str | None = None) -> Session:
-        """Open a session as a command started in `where` does."""
-        with WHERE, contextlib.chdir(where or self.root):
+    def session(self, cwd: Path | str | None = None, identity: str | None = None) -> Session:
+        """Open a session as a command started in `cwd` does."""
+        with CWD_LOCK, contextlib.chdir(cwd or self.root):
             return open_session(identity=identity)
 
     def spawn(self, worker: str, task: str, **wanted: Any) -> SpawnedWorker:

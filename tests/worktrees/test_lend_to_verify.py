@@ -13,7 +13,7 @@ from gitworker.verify.verify import Verdict, Verifier
 from gitworker.worktrees.pool.hand_out import open_pool
 from gitworker.worktrees.pool.keep_ready import keep_pool
 from gitworker.worktrees.pool.pool import lender
-from tests.verify.bench import EXACT, output, run
+from tests.verify.scene import EXACT, output, run
 from tests.workers.world import World, is_at_work, wait_until
 
 COMMIT = "git config --get-regexp 'core.hookspath|^hook' ; git commit -q --allow-empty -m probe"

@@ -21,7 +21,7 @@ EXACT = (
 )
 
 
-class Bench:
+class VerifyScene:
     """A world whose verify commands a test sets, as a person does by the environment."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,13 @@ from fixtures.repos import Repo
 from gitworker.workers.approve import NotApproved, approve_all
 from tests.workers.world import World
 
-CHECK = "! grep -rqs BAD yard"
+CHECK = "! grep -rqs BAD load"
 DATA = Path(os.environ.get("GITWORKER_DATA") or Path(__file__).parents[3] / "shared" / "data")
 BUNDLE = DATA / "pre-commit.bundle"
 OWN = {"README": "one\n", "src/app.py": "print('hello')\n"}
 
 
-def make_ground(root: Path) -> World:
+def make_world(root: Path) -> World:
     """Return a clone of a real repository if one is available, else a small one of our own."""
     if not BUNDLE.is_file():
         return World.make(root)
@@ -28,7 +28,7 @@ def make_ground(root: Path) -> World:
 
 
 @dataclass
-class Yard:
+class QueueLoad:
     """Approved workers by expected result: each number below `count` has exactly one."""
 
     world: World
@@ -38,7 +38,7 @@ class Yard:
     clashing: list[str] = field(default_factory=list)
 
     @classmethod
-    def fill(cls, world: World, count: int, *, seed: int) -> "Yard":
+    def fill(cls, world: World, count: int, *, seed: int) -> "QueueLoad":
         """Approve workers, of whom one in twenty breaks the check and one in twenty conflicts."""
         chance = random.Random(seed)
         names = [f"w{number:03}" for number in range(count)]
@@ -46,9 +46,9 @@ class Yard:
         bad, clashing = odd[: len(odd) // 2], odd[len(odd) // 2 :]
         first = names[0]  # the oldest, so it lands first; the clashing workers clash with it
         for name in names:
-            files = {f"yard/{name}": "BAD\n" if name in bad else f"{name}\n"}
+            files = {f"load/{name}": "BAD\n" if name in bad else f"{name}\n"}
             if name == first or name in clashing:
-                files["yard-shared"] = f"{name}\n"
+                files["load-shared"] = f"{name}\n"
             world.in_review(name, f"t-{name}", files)
         start = world.tip()
         failed = [
@@ -82,8 +82,8 @@ class Yard:
         expected_reasons = dict.fromkeys(self.bad, "verify_failed")
         expected_reasons |= dict.fromkeys(self.clashing, "merge_conflict")
         assert reasons == sorted(expected_reasons.items())
-        landed = world.git("log", "--format=", "--name-only", f"{self.start}..main", "--", "yard")
-        assert sorted(landed.split()) == [f"yard/{name}" for name in self.good]
+        landed = world.git("log", "--format=", "--name-only", f"{self.start}..main", "--", "load")
+        assert sorted(landed.split()) == [f"load/{name}" for name in self.good]
         assert world.query("SELECT 1 FROM operations WHERE status = 'open'") == []
 
     def require_every_tip_verified(self, folder: Path) -> None:
