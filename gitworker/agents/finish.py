@@ -10,12 +10,12 @@ from gitworker.lifecycle.fail import fail, recover, stop
 from gitworker.lifecycle.rules import needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.session import Session
-from gitworker.store.api import Row
 from gitworker.store.tasks import find_task
+from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
 
 
@@ -46,13 +46,11 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     code = ending.code
     reason = clipped(ending.why or reason_of(code))
     outcome = _settle_worker(session, run, reason, ending)
-    row = {
-        "id": run.id, "worker_id": run.worker, "task_id": run.task, "pid": run.pid,
-        "command": run.command,
-    }  # fmt: skip
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
-        record_end(writer, row, status=shell_status(code), reason=reason, duration_ms=duration_ms)
+        record_end(
+            writer, run.record, status=shell_status(code), reason=reason, duration_ms=duration_ms
+        )
     if is_attended:
         _bind_to_caller(session, run)
     publish_views(session, run.worker)
@@ -63,18 +61,17 @@ def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending)
     as_worker = session._replace(actor=run.worker)
     try:
         worker = _read_worker(session, run)
-        is_ours = worker["task_id"] == run.task and worker["pid"] == run.pid
-        if not may_end(worker["state"], is_ours=is_ours):
-            return f"{run.worker} is {worker['state']}"
+        is_ours = worker.task_id == run.task and worker.pid == run.pid
+        if not may_end(worker.state, is_ours=is_ours):
+            return f"{run.worker} is {worker.state}"
         if ending.why:
             stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
             return f"{run.worker} is {stopped.state}: {reason}"
         if _waits(session, run):
             return (
-                f"{run.worker} is still {worker['state']}:"
-                f" {run.task} is paused or waits for an answer"
+                f"{run.worker} is still {worker.state}: {run.task} is paused or waits for an answer"
             )
-        if is_stale_seat(worker["state"]):
+        if is_stale_seat(worker.state):
             recover(as_worker, run.worker)
         if reason:
             failed = fail(as_worker, run.worker, reason=reason)
@@ -82,9 +79,9 @@ def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending)
         done = submit(as_worker, run.worker, Submission())
     except GitWorkerError as error:  # nothing to submit, or another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        return f"{run.worker} is still {_read_worker(session, run)['state']}: {error.message}{hint}"
+        return f"{run.worker} is still {_read_worker(session, run).state}: {error.message}{hint}"
     except OSError as error:  # a view could not be written; the end of the run is still recorded
-        return f"{run.worker} is {_read_worker(session, run)['state']}: {error}"
+        return f"{run.worker} is {_read_worker(session, run).state}: {error}"
     return f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
 
 
@@ -92,13 +89,10 @@ def _bind_to_caller(session: Session, run: AgentRun) -> None:
     """Bind a worker that is still WORKING to the caller's process and keep its heartbeat alive."""
     worker = _read_worker(session, run)
     caller = find_calling_agent()
-    if caller is None or not may_end(worker["state"], is_ours=worker["pid"] == run.pid):
+    if caller is None or not may_end(worker.state, is_ours=worker.pid == run.pid):
         return
     with session.store.write() as writer:
-        writer.run(
-            "workers.set_process",
-            worker=run.worker, pid=caller.pid, pid_start=caller.start, **origin_columns(),
-        )  # fmt: skip
+        set_process(writer, run.worker, pid=caller.pid, start=caller.start, origin=this_origin())
     ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
 
 
@@ -109,9 +103,9 @@ def _waits(session: Session, run: AgentRun) -> bool:
     return task is not None and needs_no_heartbeat(task.status)
 
 
-def _read_worker(session: Session, run: AgentRun) -> Row:
+def _read_worker(session: Session, run: AgentRun) -> Worker:
     with session.store.read() as reader:
-        row = reader.row("workers.by_id", worker=run.worker)
-    if row is None:  # the state directory was replaced by another
+        worker = find_worker(reader, run.worker)
+    if worker is None:  # the state directory was replaced by another
         raise Unavailable(f"worker {run.worker} is not known here any more")
-    return row
+    return worker

@@ -13,8 +13,10 @@ from gitworker.agents.process.signals import ENDING, PASSED_ON, SUSPENDING
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.message_ids import new_id
+from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
+from gitworker.store.messages.mailbox import move_cursor
+from gitworker.store.records.runs import claim_orphan, record_stop, set_paused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,8 +193,8 @@ class Monitor:
         run = self._run.id
         try:
             with self._post.store.write(durable=False) as writer:
-                writer.run("orphans.claim", run=run, after=self._after)
-                writer.run("orphans.stop", run=run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
+                claim_orphan(writer, run, after=self._after)
+                record_stop(writer, run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
         except GitWorkerError:  # the bus cannot be written: the stop depends on us alone
             return
 
@@ -203,7 +205,7 @@ class Monitor:
     def _record_continue(self) -> None:
         try:
             with self._post.store.write(durable=False) as writer:
-                writer.run("runs.set_paused", run=self._run.id, paused_at_ms=None)
+                set_paused(writer, self._run.id, since_ms=None)
         except GitWorkerError:  # it is shown as paused while the bus cannot be written
             return
 
@@ -224,15 +226,13 @@ class Monitor:
         """
         run = self._run
         now = clock.now_ms()
+        answered = order.id if order else None
+        entry = log_message(run.worker, run.task, event, message, level=level, in_reply_to=answered)
         with self._post.store.write() as writer:
-            writer.run(
-                "runs.publish_log",
-                id=new_id(), now=now, worker=run.worker, task=run.task,
-                in_reply_to=order.id if order else None, level=level, event=event, message=message,
-            )  # fmt: skip
-            writer.run("runs.set_paused", run=run.id, paused_at_ms=now if self._is_paused else None)
+            publish(writer, entry, now=now)
+            set_paused(writer, run.id, since_ms=now if self._is_paused else None)
             if order is not None:
-                writer.run("messages.ack", agent=f"{run.worker}.supervisor", seq=order.seq, now=now)
+                move_cursor(writer, f"{run.worker}.supervisor", order.seq, now=now)
 
     def _publish(self) -> None:
         try:

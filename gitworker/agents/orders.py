@@ -7,13 +7,15 @@ from gitworker.agents.rules import clipped
 from gitworker.bus.blobs import find_blob
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.store.records.runs import open_runs, order_in, orders_after
 
 AT_ONCE = 50
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Reader, Row, Store
+    from gitworker.store.api import Reader, Store
+    from gitworker.store.records.runs import StoredOrder
 
 
 class Order:
@@ -31,8 +33,8 @@ class Order:
 
 def read_orders(reader: Reader, paths: StatePaths, *, worker: str, after: int) -> list[Order]:
     """Return the orders to a worker's agent after a position, oldest first, at most 50."""
-    rows = reader.rows("runs.orders", worker=worker, after=after, limit=AT_ONCE)
-    return [_order(reader, paths, row) for row in rows]
+    stored = orders_after(reader, worker, after, limit=AT_ONCE)
+    return [_order(reader, paths, one) for one in stored]
 
 
 def others_at_work(store: Store, run: int) -> frozenset[int]:
@@ -42,17 +44,17 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
     """
     try:
         with store.read() as reader:
-            rows = reader.rows("runs.open")
+            runs = open_runs(reader)
     except GitWorkerError:
         return frozenset()
     here = this_origin()
     pairs = [
         pair
-        for row in rows
-        if row["id"] != run and is_local(origin_of(row), here)
+        for one in runs
+        if one.id != run and is_local(origin_of(one), here)
         for pair in (
-            (row["pid"], row["pid_start"]),
-            (row["supervisor_pid"], row["supervisor_start"]),
+            (one.pid, one.pid_start),
+            (one.supervisor_pid, one.supervisor_start),
         )
     ]
     return frozenset(
@@ -60,12 +62,10 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
     )
 
 
-def _order(reader: Reader, paths: StatePaths, row: Row) -> Order:
-    payload = row
-    if row["payload_ref"] is not None:  # a long payload is in a file
-        text = find_blob(paths.blobs, str(row["payload_ref"]))
-        payload = reader.row("runs.long_order", text=text) or row
+def _order(reader: Reader, paths: StatePaths, stored: StoredOrder) -> Order:
+    command, reason = stored.command, stored.reason
+    if stored.payload_ref is not None:  # a long payload is in a file
+        command, reason = order_in(reader, find_blob(paths.blobs, stored.payload_ref))
     return Order(
-        seq=row["seq"], id=row["id"], sender=str(row["from_agent"]), command=payload["command"],
-        reason=payload["reason"],
-    )  # fmt: skip
+        seq=stored.seq, id=stored.id, sender=stored.from_agent, command=command, reason=reason
+    )

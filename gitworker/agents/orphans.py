@@ -17,13 +17,26 @@ from gitworker.agents.process.agent_processes import AgentProcesses
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order, may_end
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.message_ids import new_id
+from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.readings import LostRuns, lost_runs, this_moment
+from gitworker.store.messages.mailbox import cursor_of, move_cursor, newest_seq
+from gitworker.store.records.runs import (
+    claim_orphan,
+    find_orphan,
+    find_start_message,
+    open_runs,
+    pass_order,
+    put_off_kill,
+    record_stop,
+    set_paused,
+)
+from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
     from gitworker.session import Session
-    from gitworker.store.api import Reader, Row, Store, Writer
+    from gitworker.store.api import Reader, Store, Writer
+    from gitworker.store.records.runs import Run
 
 KILL_AGAIN_MS = 1000
 FOUND = (
@@ -44,7 +57,7 @@ class OrphanSupervisor:
     def attend(self, store: Store) -> bool:
         """Do the work that is due; return True if there are such agents."""
         with store.read() as reader:
-            lost = lost_runs(reader.rows("runs.open"), this_moment())
+            lost = lost_runs(open_runs(reader), this_moment())
         if lost.orphans or lost.over:
             with suppress(GitWorkerError, OSError):  # the next call tries again
                 self._attend(lost)
@@ -68,37 +81,37 @@ class OrphanSupervisor:
 class _Orphan:
     """One agent without a supervisor, at one moment."""
 
-    def __init__(self, session: Session, run: Row) -> None:
+    def __init__(self, session: Session, run: Run) -> None:
         self._session = session
         self._store = session.store
         self._run = run
-        self._worker = str(run["worker_id"])
-        self._is_paused = run["paused_at_ms"] is not None
-        self._family = AgentProcesses(run["pid"], run["pid_start"], worktree="", adopts=False)
-        self._excluded = others_at_work(self._store, run["id"])
+        self._worker = run.worker_id
+        self._is_paused = run.paused_at_ms is not None
+        assert run.pid is not None
+        self._family = AgentProcesses(run.pid, run.pid_start, worktree="", adopts=False)
+        self._excluded = others_at_work(self._store, run.id)
 
     def attend(self) -> None:
         """Adopt it, carry out its orders, kill it when due, record its end."""
         with self._store.read() as reader:
-            row = reader.row("orphans.of_run", run=self._run["id"])
-            if row is not None:
-                after = max(row["after_seq"], self._carried_out(reader))
+            orphan = find_orphan(reader, self._run.id)
+            if orphan is not None:
+                after = max(orphan.after_seq, self._carried_out(reader))
                 orders = read_orders(reader, self._session.paths, worker=self._worker, after=after)
-        if row is None:
+        if orphan is None:
             self._adopt()
             return
         for order in orders:
             self._take_order(order)
-        if self._run["why"] and not self._family.groups(self._excluded):
+        if self._run.why and not self._family.groups(self._excluded):
             self._end()
-        elif row["kill_at_mono_ms"] is not None:
+        elif orphan.kill_at_mono_ms is not None:
             self._kill()
 
     def _adopt(self) -> None:
         """Take the agent over: let it continue if its supervisor had stopped it, and report it."""
-        run = self._run
         with self._store.write() as writer:
-            if not writer.run("orphans.claim", run=run["id"], after=self._position(writer)):
+            if not claim_orphan(writer, self._run.id, after=self._position(writer)):
                 return
             self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
@@ -106,18 +119,13 @@ class _Orphan:
 
     def _position(self, writer: Writer) -> int:
         """Return the position after which orders are not carried out yet."""
-        began = writer.row(
-            "orphans.began_at",
-            worker=self._worker, started_at_ms=self._run["started_at_ms"], run=self._run["id"],
-        )  # fmt: skip
+        began = find_start_message(writer, self._run)
         if began is None:  # pruned: messages sent so far may be older than the run
-            began = writer.row("messages.last_seq")
-        assert began is not None
-        return max(int(began["seq"]), self._carried_out(writer))
+            began = newest_seq(writer)
+        return max(began, self._carried_out(writer))
 
     def _carried_out(self, reader: Reader) -> int:
-        row = reader.row("messages.cursor", agent=f"{self._worker}.supervisor")
-        return int(row["seq"]) if row else 0
+        return cursor_of(reader, f"{self._worker}.supervisor")
 
     def _take_order(self, order: Order) -> None:
         """Carry out one order, unless another process did.
@@ -126,13 +134,10 @@ class _Orphan:
         the middle of a write.
         """
         with self._store.write() as writer:
-            if not writer.run("orphans.pass_order", run=self._run["id"], seq=order.seq):
+            if not pass_order(writer, self._run.id, order.seq):
                 return
             self._carry_out(writer, order)
-            writer.run(
-                "messages.ack",
-                agent=f"{self._worker}.supervisor", seq=order.seq, now=clock.now_ms(),
-            )  # fmt: skip
+            move_cursor(writer, f"{self._worker}.supervisor", order.seq, now=clock.now_ms())
 
     def _carry_out(self, writer: Writer, order: Order) -> None:
         command = order.command
@@ -153,7 +158,7 @@ class _Orphan:
     def _stop(self, writer: Writer, why: str) -> None:
         grace_ms = int(self._session.settings.agent_stop_grace_s * 1000)
         due = clock.monotonic_ms() + grace_ms
-        if writer.run("orphans.stop", run=self._run["id"], why=why, kill_at_mono_ms=due):
+        if record_stop(writer, self._run.id, why=why, kill_at_mono_ms=due):
             self._family.send(signal.SIGTERM, self._excluded)
             self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
@@ -162,7 +167,7 @@ class _Orphan:
         now = clock.monotonic_ms()
         with self._store.write() as writer:
             again = now + KILL_AGAIN_MS
-            if writer.run("orphans.put_off_kill", run=self._run["id"], now=now, again=again):
+            if put_off_kill(writer, self._run.id, now_mono_ms=now, again_mono_ms=again):
                 self._family.send(signal.SIGKILL, self._excluded)
 
     def _end(self) -> None:
@@ -172,13 +177,13 @@ class _Orphan:
 
         run = self._run
         with self._store.read() as reader:
-            worker = reader.row("workers.by_id", worker=self._worker)
+            worker = find_worker(reader, self._worker)
         if worker is not None:
-            is_ours = worker["task_id"] == run["task_id"] and worker["pid"] == run["pid"]
-            if may_end(worker["state"], is_ours=is_ours):
+            is_ours = worker.task_id == run.task_id and worker.pid == run.pid
+            if may_end(worker.state, is_ours=is_ours):
                 as_worker = self._session._replace(actor=self._worker)
                 with suppress(GitWorkerError):  # another operation is in progress
-                    stop(as_worker, self._worker, reason=str(run["why"]))
+                    stop(as_worker, self._worker, reason=str(run.why))
         settle_runs(self._session, [run])
 
     def _log(
@@ -191,10 +196,10 @@ class _Orphan:
         order: Order | None = None,
     ) -> None:
         now = clock.now_ms()
-        writer.run(
-            "runs.publish_log",
-            id=new_id(), now=now, worker=self._worker, task=self._run["task_id"],
-            in_reply_to=order.id if order else None, level=level, event=event, message=message,
-        )  # fmt: skip
-        paused_at_ms = (self._run["paused_at_ms"] or now) if self._is_paused else None
-        writer.run("runs.set_paused", run=self._run["id"], paused_at_ms=paused_at_ms)
+        answered = order.id if order else None
+        entry = log_message(
+            self._worker, self._run.task_id, event, message, level=level, in_reply_to=answered
+        )
+        publish(writer, entry, now=now)
+        since_ms = (self._run.paused_at_ms or now) if self._is_paused else None
+        set_paused(writer, self._run.id, since_ms=since_ms)

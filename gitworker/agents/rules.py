@@ -39,6 +39,14 @@ class UnfinishedOperation(Conflict):
         )
 
 
+def operation_refusal(worker: str, kind: str | None) -> UnfinishedOperation | None:
+    """Return the error if an operation of some kind is open on a worker, else None.
+
+    It may remove the worktree.
+    """
+    return None if kind is None else UnfinishedOperation(worker, kind)
+
+
 def run_refusal(
     worker: str, state: str, *, worktree: str | None, running: int | None
 ) -> GitWorkerError | None:

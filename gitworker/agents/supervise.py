@@ -59,20 +59,25 @@ def supervise(
     `open_session` is called once the agent has begun. Raises the errors of `require_worker` and
     `launch`, and nothing has started then; afterwards only the end of the agent ends this call.
     """
-    worker_row = require_worker(post, name)
+    worker = require_worker(post, name)
     signals = Signals()
     try:
         streams = Streams(is_silent=request.is_silent)
         try:
-            run = launch(post, worker_row, request.words, streams)
-            from gitworker.agents.process.agent_log import (
-                open_log,  # threads: the agent starts from here on too
-            )
+            from gitworker.agents.process.agent_log import open_log  # 3 ms: threads
 
+            # before the agent begins: a file of that name that it makes is not ours
+            log = open_log(
+                post.paths,
+                worktree=worker.worktree or "",
+                worker=worker.worker_id,
+                task=worker.task,
+            )
+            run = launch(post, worker, request.words, streams)
             return _supervise_run(
                 post,
                 run,
-                log=open_log(post.paths, worker_row),
+                log=log,
                 request=request,
                 around=(signals, streams),
                 open_session=open_session,

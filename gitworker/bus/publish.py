@@ -47,3 +47,19 @@ def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
     )
     insert_message(writer, new)
     return new.id
+
+
+def log_message(
+    worker: str,
+    task: str | None,
+    event: str,
+    text: str,
+    *,
+    level: str = "info",
+    in_reply_to: str | None = None,
+) -> Outgoing:
+    """Return a `log` message of a worker about its agent."""
+    payload = {"level": level, "event": event, "message": text}
+    return Outgoing(
+        "log", sender=worker, correlation_id=task, in_reply_to=in_reply_to, payload=payload
+    )

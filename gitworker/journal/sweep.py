@@ -27,6 +27,7 @@ from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_r
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.records.runs import open_runs
 from gitworker.store.tasks import due_retries
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
@@ -53,7 +54,7 @@ def sweep(session: Session) -> SweepResult:
         workers = all_workers(reader)
         heartbeats = read_heartbeats(reader)
         retries = due_retries(reader, moment.now_ms)
-        runs = reader.rows("runs.open")
+        runs = open_runs(reader)
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
     silent = silent_runs(runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms)

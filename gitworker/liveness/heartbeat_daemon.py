@@ -26,6 +26,7 @@ from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Store
 from gitworker.store.backend import open_store
+from gitworker.store.records.runs import open_runs
 from gitworker.store.workers import Worker, all_workers
 
 CHECK_EVERY_S = 2.0
@@ -142,7 +143,7 @@ def _is_needed(paths: StatePaths) -> bool:
     store = open_store(paths.database)
     try:
         with store.read() as reader:
-            lost = lost_runs(reader.rows("runs.open"), this_moment())
+            lost = lost_runs(open_runs(reader), this_moment())
             return bool(lost.orphans or _local_workers(reader))
     finally:
         store.close()

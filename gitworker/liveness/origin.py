@@ -10,9 +10,9 @@ from gitworker import clock, proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-Origin = tuple[str | None, str | None, str | None]  # host, boot id, PID namespace
+    from gitworker.model.ids import Origin
+    from gitworker.store.records.runs import Run
+    from gitworker.store.workers import Worker
 
 
 def this_origin() -> Origin:
@@ -20,9 +20,9 @@ def this_origin() -> Origin:
     return (clock.host_name(), clock.boot_id(), proc.find_pid_namespace())
 
 
-def origin_of(row: Mapping[str, object]) -> Origin:
+def origin_of(row: Run | Worker) -> Origin:
     """Return the origin of the pid in a stored row."""
-    return (_text(row["host"]), _text(row["boot_id"]), _text(row["pid_ns"]))
+    return (row.host, row.boot_id, row.pid_ns)
 
 
 def is_local(origin: Origin, here: Origin | None = None) -> bool:
@@ -31,13 +31,3 @@ def is_local(origin: Origin, here: Origin | None = None) -> bool:
     `here` is our own origin; if it is not given, it is read now.
     """
     return None not in origin and origin == (here or this_origin())
-
-
-def origin_columns() -> dict[str, str | None]:
-    """Return our origin as the columns that are stored beside a pid."""
-    host, boot_id, pid_ns = this_origin()
-    return {"host": host, "boot_id": boot_id, "pid_ns": pid_ns}
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

@@ -9,16 +9,17 @@ from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.liveness.processes import is_running
 from gitworker.liveness.rules import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader, Row
+from gitworker.store.api import Reader
 from gitworker.store.heartbeats import StoredHeartbeat, all_heartbeats
+from gitworker.store.records.runs import Run
 from gitworker.store.workers import Worker
 
 
 class LostRuns(NamedTuple):
     """Runs whose supervisor has ended: `over` if the agent has ended too, else `orphans`."""
 
-    over: list[Row]
-    orphans: list[Row]
+    over: list[Run]
+    orphans: list[Run]
 
 
 def this_moment() -> ClockReading:
@@ -39,7 +40,7 @@ def clock_has_jumped(reader: Reader) -> bool:
 
 def is_here(worker: Worker, moment: ClockReading) -> bool:
     """Return whether the process of a worker was recorded in our host, boot and PID namespace."""
-    return is_local((worker.host, worker.boot_id, worker.pid_ns), moment.origin)
+    return is_local(origin_of(worker), moment.origin)
 
 
 def process_runs(worker: Worker, moment: ClockReading, paths: StatePaths) -> bool | None:
@@ -55,47 +56,47 @@ def process_runs(worker: Worker, moment: ClockReading, paths: StatePaths) -> boo
     return True if is_life_locked(paths, worker.worker_id) else None
 
 
-def lost_runs(rows: Sequence[Row], moment: ClockReading) -> LostRuns:
+def lost_runs(runs: Sequence[Run], moment: ClockReading) -> LostRuns:
     """Return the open runs of our PID namespace whose supervisor has ended.
 
     A living agent without a supervisor keeps its run open and gets heartbeats. An agent that was
     ordered to end counts as an orphan until the process that gave the order has seen it end.
     """
     lost = LostRuns([], [])
-    for run in rows:
+    for run in runs:
         if not is_local(origin_of(run), moment.origin):
             continue
-        if is_running(run["supervisor_pid"], run["supervisor_start"]) is False:
-            is_over = not run["why"] and (
-                run["pid"] is None or is_running(run["pid"], run["pid_start"]) is False
+        if is_running(run.supervisor_pid, run.supervisor_start) is False:
+            is_over = not run.why and (
+                run.pid is None or is_running(run.pid, run.pid_start) is False
             )
             (lost.over if is_over else lost.orphans).append(run)
     return lost
 
 
 def silent_runs(
-    rows: Sequence[Row],
+    runs: Sequence[Run],
     heartbeats: Mapping[str, Heartbeat],
     moment: ClockReading,
     *,
     paths: StatePaths,
     dead_ms: int,
-) -> list[Row]:
+) -> list[Run]:
     """Return the open runs of other origins that count as ended.
 
     A run counts as ended if it has shown no sign of life for `dead_ms`, or if its worker has a
     newer run.
     """
-    newest = {run["worker_id"]: run["id"] for run in rows}  # the rows are ordered, oldest first
+    newest = {run.worker_id: run.id for run in runs}  # they are ordered, oldest first
     return [
         run
-        for run in rows
+        for run in runs
         if not is_local(origin_of(run), moment.origin)
         and (
-            newest[run["worker_id"]] != run["id"]
+            newest[run.worker_id] != run.id
             or (
                 _silence_ms(run, heartbeats, moment) >= dead_ms
-                and not is_life_locked(paths, run["worker_id"])
+                and not is_life_locked(paths, run.worker_id)
             )
         )
     ]
@@ -106,8 +107,8 @@ def heartbeat_of(stored: StoredHeartbeat) -> Heartbeat:
     return Heartbeat(stored.ts_ms, stored.mono_ms, stored.boot_id, stored.host)
 
 
-def _silence_ms(run: Row, heartbeats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
+def _silence_ms(run: Run, heartbeats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
     """Return the time since the last heartbeat of a run's agent, or since the run began."""
-    began = Heartbeat(run["started_at_ms"])
-    heartbeat = heartbeats.get(run["worker_id"], began)
+    began = Heartbeat(run.started_at_ms)
+    heartbeat = heartbeats.get(run.worker_id, began)
     return min(heartbeat_age_ms(heartbeat, moment), heartbeat_age_ms(began, moment))

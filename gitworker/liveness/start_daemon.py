@@ -9,6 +9,7 @@ import sys
 from gitworker import proc
 from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.paths import open_regular
+from gitworker.store.records.runs import open_runs
 
 LOCK_PREFIX = "beater-"
 BEAT_S = 10  # the default interval, for callers that have not read the settings
@@ -29,12 +30,12 @@ def ensure_heartbeat_daemon(paths: StatePaths, *, every_s: int) -> None:
 def ensure_orphans_attended(store: Store, paths: StatePaths) -> None:
     """Start the heartbeat daemon if an agent has lost its supervisor, to obey orders for it."""
     with store.read() as reader:
-        rows = reader.rows("runs.open")
+        runs = open_runs(reader)
     here = this_origin()
-    for row in rows:
-        start = row["supervisor_start"]
-        is_ours = is_local(origin_of(row), here) and start is not None
-        if is_ours and proc.find_start(row["supervisor_pid"]) != start:
+    for run in runs:
+        start = run.supervisor_start
+        is_ours = is_local(origin_of(run), here) and start is not None
+        if is_ours and proc.find_start(run.supervisor_pid) != start:
             ensure_heartbeat_daemon(paths, every_s=BEAT_S)
             return
 

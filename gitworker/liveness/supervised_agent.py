@@ -12,21 +12,21 @@ FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Reader, Row
+    from gitworker.store.api import Reader
+    from gitworker.store.records.runs import Run
 
 
-def living_agent(reader: Reader, paths: StatePaths, run: Row | None) -> int | None:
+def living_agent(reader: Reader, paths: StatePaths, run: Run | None) -> int | None:
     """Return the process of an open run, if it lives or may live.
 
     For a process of another host, boot or PID namespace, `may_live` decides.
     """
-    if run is None or run["ended_at_ms"] is not None or run["pid"] is None:
+    if run is None or run.ended_at_ms is not None or run.pid is None:
         return None
-    pid = int(run["pid"])
     if not is_local(origin_of(run)):
-        return pid if may_live(reader, paths, run["worker_id"]) else None
-    start = proc.find_start(pid)
-    return pid if start is not None and start == run["pid_start"] else None
+        return run.pid if may_live(reader, paths, run.worker_id) else None
+    start = proc.find_start(run.pid)
+    return run.pid if start is not None and start == run.pid_start else None
 
 
 def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = FRESH_MS) -> bool:

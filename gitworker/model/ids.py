@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 else:
     WorkerId = TaskId = Branch = Ref = Oid = str
 
+Origin = tuple[str | None, str | None, str | None]  # host, boot id, PID namespace of a pid
+
 LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 ALNUM = LOWER | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 WORKER_CHARS = LOWER | {"-"}

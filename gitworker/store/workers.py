@@ -3,12 +3,10 @@
 from typing import NamedTuple
 
 from gitworker.errors import Unavailable
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import Branch, Oid, Origin, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
-
-Origin = tuple[str | None, str | None, str | None]  # host, boot id, PID namespace of a pid
 
 
 class Worker(NamedTuple):

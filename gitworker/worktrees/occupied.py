@@ -12,6 +12,7 @@ from gitworker.liveness.readings import is_here, this_moment
 from gitworker.liveness.supervised_agent import may_live
 from gitworker.paths import read_worktree_owner
 from gitworker.session import Session
+from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -31,8 +32,8 @@ def distant_process(session: Session, worker: Worker) -> int | None:
     if worker.pid is None or worker.worktree is None or is_here(worker, this_moment()):
         return None
     with session.store.read() as reader:
-        run = reader.row("runs.latest", worker=worker.worker_id)
-        if run is not None and run["pid"] == worker.pid and run["ended_at_ms"] is not None:
+        run = find_latest_run(reader, worker.worker_id)
+        if run is not None and run.pid == worker.pid and run.ended_at_ms is not None:
             return None
         fresh_ms = session.settings.liveness_stale_s * 1000
         lives = may_live(reader, session.paths, worker.worker_id, fresh_ms=fresh_ms)

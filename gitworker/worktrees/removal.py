@@ -50,6 +50,7 @@ from gitworker.store.operations import (
     load_operation,
 )
 from gitworker.store.payloads.payload import LostWorktree, RemovalData
+from gitworker.store.records.runs import find_latest_run
 from gitworker.store.records.tips import forget_tips
 from gitworker.store.workers import Worker, clear_assignment, load_worker, set_worktree
 from gitworker.worktrees.occupied import refuse_occupied
@@ -148,9 +149,9 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
     It may have started after the first check, or work in another directory. Once the journal is
     written, no agent can start.
     """
-    run = writer.row("runs.latest", worker=worker.worker_id)
+    run = find_latest_run(writer, worker.worker_id)
     pid = living_agent(writer, session.paths, run)
-    if run is not None and pid is not None and run["task_id"] == worker.task_id:
+    if run is not None and pid is not None and run.task_id == worker.task_id:
         raise Refused(
             f"an agent works for {worker.worker_id} (process {pid})",
             f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker.worker_id}',

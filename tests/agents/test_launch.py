@@ -1,4 +1,4 @@
-"""The plain start of an agent writes the same as the engine, and races are lost cleanly."""
+"""The start of an agent is that of `start`, and races are lost cleanly."""
 
 import json
 import os
@@ -83,10 +83,10 @@ def launched(world: World) -> int:
 
 
 @pytest.mark.parametrize("life", ["first", "retry", "incarnation"])
-def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
+def test_a_start_by_exec_is_that_of_start(tmp_path: Path, life: str) -> None:
     """Rows, lines and messages of a start are those of `start`, whichever life of a task it is."""
     pictures = []
-    for name in ("plain", "engine"):
+    for name in ("exec", "start"):
         world = World.make(tmp_path / name)
         world.spawn("auth", "t1")
         with without_heartbeat_daemon(world):
@@ -97,7 +97,7 @@ def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
                 world.spawn("auth", "t1")
             if life == "incarnation":
                 change(world, "UPDATE tasks SET incarnation = 2, critical = 0")
-            if name == "plain":
+            if name == "exec":
                 launched(world)
             else:
                 start(world.session(), "auth", pid=os.getpid())
@@ -107,8 +107,8 @@ def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
     assert pictures[0] == pictures[1]
 
 
-def test_a_rare_worker_is_started_by_the_engine(auth: SupervisedWorker) -> None:
-    """A task in a workstream is started by the engine, which publishes the start."""
+def test_a_task_in_a_workstream_is_started(auth: SupervisedWorker) -> None:
+    """The logged start of a task names its workstream."""
     change(auth.world, "UPDATE tasks SET workstream_id = 'ws'")
     launched(auth.world)
     assert auth.world.states("auth", "t1") == ("WORKING", "IN_PROGRESS")
@@ -171,7 +171,7 @@ def test_a_run_that_is_over_blocks_no_start(auth: SupervisedWorker) -> None:
     """A run whose pid was given to another process does not occupy its worker."""
     launched(auth.world)
     change(auth.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
-    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(auth.world), "auth").state == "WORKING"
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_an_unknown_run_holds_its_worker(auth: SupervisedWorker, changed: str) -
     with pytest.raises(Conflict, match="worker auth already runs an agent"):
         require_worker(post(auth.world), "auth")
     change(auth.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
-    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(auth.world), "auth").state == "WORKING"
     proof = LifeLock(post(auth.world).paths, "auth")
     proof.take()
     with pytest.raises(Conflict, match="worker auth already runs an agent"):
         require_worker(post(auth.world), "auth")
     proof.release()
-    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(auth.world), "auth").state == "WORKING"
 
 
 def test_a_worker_without_its_worktree(auth: SupervisedWorker) -> None:

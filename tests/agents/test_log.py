@@ -148,8 +148,7 @@ def test_its_place() -> None:
     """The log is in the worktree, and its older part is in the state directory."""
     from gitworker.paths import StatePaths
 
-    row = {"worker_id": "auth", "task_id": "t1", "worktree": "/w"}
-    log = open_log(StatePaths("/state"), row)
+    log = open_log(StatePaths("/state"), worktree="/w", worker="auth", task="t1")
     assert (log._path, log._older) == ("/w/.worker.log", "/state/logs/auth-t1.log.1")
 
 

@@ -1,6 +1,7 @@
 """The supervisor's own work, seen from within: pauses, and processes that cannot be ended."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -52,7 +53,8 @@ class Bus:
 
     def run(self, _query: str, **values: Any) -> int:
         """Record the published messages."""
-        self.messages += [values["message"]] if "message" in values else []
+        if "payload" in values:
+            self.messages.append(json.loads(values["payload"])["message"])
         return 1
 
 

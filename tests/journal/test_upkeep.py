@@ -20,7 +20,7 @@ from gitworker.journal.gc.upkeep import (
     prune_request,
     run_upkeep,
 )
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.session import Session
 from gitworker.store.heartbeats import record_heartbeat
 from tests.bus.scene import Scene
@@ -62,7 +62,7 @@ def test_which_agents_are_alive(scene: Scene) -> None:
     scene.execute(
         "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot_id, pid_ns = :pid_ns"
         " WHERE worker_id = 'docs'",
-        pid=os.getpid(), **origin_columns(),
+        pid=os.getpid(), **dict(zip(("host", "boot_id", "pid_ns"), this_origin(), strict=True)),
     )  # fmt: skip
     assert living_agents(session) == {"nim", "docs"}
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gitworker.lifecycle.moves import advance
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.model.worker import WorkerEvent
-from gitworker.store.workers import add_worker, find_worker
+from gitworker.store.workers import add_worker, find_worker, set_process
 from tests.bus.scene import Scene
 from tests.liveness.test_heartbeat_daemon import daemons
 from tests.liveness.test_processes import sleeper
@@ -39,8 +39,7 @@ def people(scene: Scene, pid: int, start: str) -> None:
                 assert found is not None
                 worker = advance(writer, found, event, actor="hq")
             assert worker.state == "WORKING"
-            writer.run("workers.set_process", worker=name, pid=pid, pid_start=start,
-                       **origin_columns())  # fmt: skip
+            set_process(writer, name, pid=pid, start=start, origin=this_origin())
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")

@@ -14,23 +14,19 @@ MAX_BYTES = 16 * 1024 * 1024  # until the settings are known
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Row
 
 
-def open_log(paths: StatePaths, worker_row: Row) -> AgentLog:
+def open_log(paths: StatePaths, *, worktree: str, worker: str, task: str) -> AgentLog:
     """Return the log of a worker's agent; its older part is moved to the kept logs.
 
     If the project tracks a file of that name, or another object is at that path, the log is in the
     kept logs too: no file of the project is written.
     """
-    path, name = (
-        f"{worker_row['worktree']}/{AGENT_LOG}",
-        f"{worker_row['worker_id']}-{worker_row['task_id']}",
-    )
+    path, name = f"{worktree}/{AGENT_LOG}", f"{worker}-{task}"
     older, fallback = f"{paths.logs}/{name}.log.1", agent_log_elsewhere(paths.logs, name)
     log = AgentLog(path, older=older, max_bytes=MAX_BYTES, fallback=fallback)
     log.is_new = not os.path.lexists(path)
-    if not log.is_new and _is_tracked(str(worker_row["worktree"])):
+    if not log.is_new and _is_tracked(worktree):
         log.use_fallback()
     return log
 

@@ -1,4 +1,4 @@
-"""`exec` without click: an agent begins within three bare interpreter starts."""
+"""`exec` without click: an agent begins within eight bare interpreter starts."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from gitworker.fsck.doctor import (
 from gitworker.fsck.finding import Finding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
 from gitworker.fsck.quick.worktree_checks import REPAIR
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_process
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
@@ -28,6 +28,7 @@ from gitworker.session import Session
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.sqlite.database import Database
+from gitworker.store.workers import set_process
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS
 from tests.unit.observe.scene import landed, spawned, working
@@ -274,8 +275,7 @@ def test_heartbeat_daemon(session: Session) -> None:
     own = find_process(os.getpid())
     assert own is not None
     with session.store.write() as writer:
-        writer.run("workers.set_process", worker="auth", pid=own.pid, pid_start=own.start,
-                   **origin_columns())  # fmt: skip
+        set_process(writer, "auth", pid=own.pid, start=own.start, origin=this_origin())
     (level, message, _) = found(read_doctor(session), "beater")[0]
     assert (level, message) == ("warn", "nobody beats for auth, whose process runs")
 

@@ -8,14 +8,14 @@ import pytest
 
 from gitworker import clock as machine
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_process
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.session import Session
-from gitworker.store.workers import add_worker
+from gitworker.store.workers import add_worker, set_process
 from gitworker.workers.cancel import reset
 from gitworker.workers.review import reject
 from tests.conftest import git
@@ -65,8 +65,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
     assert auth.admin_dir is not None
     assert own is not None
     with session.store.write() as writer:
-        writer.run("workers.set_process", worker="auth", pid=1, pid_start=own.start,
-                   **origin_columns())  # fmt: skip
+        set_process(writer, "auth", pid=1, start=own.start, origin=this_origin())
     (Path(auth.worktree) / "README").write_text("changed\n")
     (Path(auth.worktree) / "new").write_text("new\n")
     Path(auth.admin_dir, "MERGE_HEAD").write_text("")
@@ -90,7 +89,7 @@ def test_process_of_an_earlier_boot(session: Session) -> None:
     """A process of another boot, host or PID namespace is unknown, and not shown as ended."""
     working(session, "auth", "skills")
     lines = []
-    here = origin_columns()
+    here = dict(zip(("host", "boot_id", "pid_ns"), this_origin(), strict=True))
     others = ({"boot_id": "earlier"}, {"pid_ns": "1"}, {"pid_ns": None}, {"host": "elsewhere"})
     for other in others:
         with session.store.write() as writer:

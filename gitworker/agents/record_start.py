@@ -1,0 +1,53 @@
+"""Record the start of an agent: state, process, run and messages, in the caller's transaction."""
+
+import os
+
+from gitworker import clock, proc
+from gitworker.agents.rules import must_start, operation_refusal
+from gitworker.bus.publish import Outgoing, log_message, publish
+from gitworker.errors import Conflict
+from gitworker.lifecycle.moves import advance
+from gitworker.liveness.origin import this_origin
+from gitworker.liveness.supervised_agent import living_agent
+from gitworker.model.worker import WorkerEvent
+from gitworker.paths import StatePaths
+from gitworker.store.api import Writer
+from gitworker.store.heartbeats import record_heartbeat
+from gitworker.store.messages.mailbox import newest_seq
+from gitworker.store.records.runs import Run, begin_run, find_blocking_operation, find_latest_run
+from gitworker.store.workers import Worker, find_worker, set_process
+
+
+def record_start(
+    writer: Writer, paths: StatePaths, worker: Worker, *, actor: str, pid: int, command: str
+) -> tuple[Run, int]:
+    """Record that a process works as a worker; fire `start` if the worker has not started yet.
+
+    Returns the run and the position after which orders to it count. Raises Conflict if another
+    command has changed the worker or an operation on it is open.
+    """
+    name, task = worker.worker_id, worker.task_id
+    assert task is not None
+    found = find_worker(writer, name)
+    running = living_agent(writer, paths, find_latest_run(writer, name))
+    if found is None or found.version != worker.version or running is not None:
+        raise Conflict(
+            f"another command changed worker {name} at the same time", "git worker status"
+        )
+    refusal = operation_refusal(name, find_blocking_operation(writer, name, task))
+    if refusal is not None:
+        raise refusal
+    if must_start(found.state):
+        advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})
+    now, here, start = clock.now_ms(), this_origin(), proc.find_start(pid)
+    set_process(writer, name, pid=pid, start=start, origin=here)
+    record_heartbeat(writer, name, status="working", task=task, progress=None)
+    run = begin_run(
+        writer, name, task, command=command, process=(pid, start),
+        supervisor=(os.getpid(), proc.find_start(os.getpid())), origin=here, now=now,
+    )  # fmt: skip
+    payload = {"pid": pid, "run": run.id, "command": command}
+    started = Outgoing("agent_started", sender=name, correlation_id=task, payload=payload)
+    publish(writer, started, now=now)
+    publish(writer, log_message(name, task, "agent_start", command), now=now)
+    return run, newest_seq(writer)
