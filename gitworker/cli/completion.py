@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.paths import require_repository, state_paths
 from gitworker.store.backend import open_store
+from gitworker.store.workers import all_workers
 
 # git's own completion calls _git_worker with the words in `words` and the position in `cword`.
 BASH = """\
@@ -100,7 +101,7 @@ def complete_workers(incomplete: str) -> list[Any]:
     try:
         database = open_store(state_paths(require_repository()).database)
         with database.read() as reader:
-            names = [str(row["worker_id"]) for row in reader.rows("workers.all")]
+            names = [worker.worker_id for worker in all_workers(reader)]
     except (GitWorkerError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
