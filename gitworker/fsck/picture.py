@@ -11,8 +11,10 @@ from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.session import Session
-from gitworker.store.api import Row
-from gitworker.store.payloads.payload import GcData, Payload, deleted_refs, from_text
+from gitworker.store.operations import Operation, all_operations
+from gitworker.store.payloads.payload import GcData, Payload, deleted_refs
+from gitworker.store.records.landings import Landing, all_landings
+from gitworker.store.records.tips import all_tips
 from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
 
@@ -62,7 +64,7 @@ class Picture:
     tasks: Mapping[str, StoredTask]
     tips: Mapping[Ref, Oid]
     acts: tuple[JournalRow, ...]
-    landings: tuple[Row, ...]
+    landings: tuple[Landing, ...]
     refs: Mapping[Ref, Oid]
     missing: frozenset[Oid]
     worktrees: Mapping[str, Worktree]
@@ -95,9 +97,9 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
     with session.store.read() as reader:
         workers = tuple(all_workers(reader))
         tasks = {task.id: task for task in all_tasks(reader)}
-        tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
-        acts = tuple(map(_act, reader.rows("fsck.operations")))
-        landings = tuple(reader.rows("fsck.landings"))
+        tips = all_tips(reader)
+        acts = tuple(map(_act, all_operations(reader)))
+        landings = tuple(all_landings(reader))
     refs = read_refs(session.git, [ALL])
     missing = frozenset(find_missing(session.git, set(refs.values())))
     taken = [act.data for act in acts if act.has_taken]
@@ -119,14 +121,8 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
     )
 
 
-def _act(row: Row) -> JournalRow:
+def _act(one: Operation) -> JournalRow:
     return JournalRow(
-        row["id"],
-        row["kind"],
-        row["worker_id"],
-        row["task_id"],
-        row["status"],
-        row["step"],
-        from_text(row["kind"], row["data"]),
-        row["updated_at_ms"],
-    )
+        one.id, one.kind, one.worker_id, one.task_id, one.status, one.step, one.data,
+        one.updated_at_ms,
+    )  # fmt: skip

@@ -15,6 +15,7 @@ from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
 from gitworker.lifecycle.moves import advance, release_task
+from gitworker.model.ids import TaskId
 from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checkout.move_branch import move_branch
@@ -60,7 +61,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
         metadata={"commit": data.new, "target": data.target_ref},
     )  # fmt: skip
     landing = Landing(
-        operation.worker_id, operation.task_id, data.target_ref,
+        worker.worker_id, TaskId(operation.task_id), data.target_ref,
         target_old=data.target_old, target_new=data.new, branch_old=data.old, landed_at_ms=now,
     )  # fmt: skip
     record_landing(writer, operation.id, landing, branch=worker.branch)

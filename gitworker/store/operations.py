@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gitworker.errors import Unavailable
 from gitworker.model.ids import Oid
-from gitworker.store.api import Reader, Row, Writer
+from gitworker.store.api import Reader, Row, Store, Writer
 
 if TYPE_CHECKING:
     from gitworker.store.payloads.payload import Payload
@@ -109,6 +109,16 @@ def load_operation(reader: Reader, operation: int) -> Operation:
             f"the journal has no operation {operation}", "git worker fsck", code="journal_broken"
         )
     return found
+
+
+def all_operations(reader: Reader) -> list[Operation]:
+    """Return every operation, oldest first."""
+    return [_operation(row) for row in reader.rows("fsck.operations")]
+
+
+def replace_data(store: Store, operation: int, data: "Payload") -> None:
+    """Replace the data of an operation, in a transaction of its own."""
+    store.write_one("fsck.set_data", id=operation, data=to_text(data))
 
 
 def find_last_operation(

@@ -24,8 +24,9 @@ from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.session import Session
 from gitworker.store.messages.log_positions import find_log_position
-from gitworker.store.operations import to_text
+from gitworker.store.operations import replace_data
 from gitworker.store.payloads.payload import RemovalData
+from gitworker.store.records.findings import named_payloads
 from gitworker.worktrees.trashing import entry_name, trash_root
 
 BEAT = "last_heartbeat"  # a beat tells it without a transaction
@@ -129,7 +130,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
     """Find large payloads that are gone, are not what their name says, or that nobody names."""
     directory = picture.session.paths.blobs
     with picture.session.store.read() as reader:
-        named = {str(row["ref"]): str(row["place"]) for row in reader.rows("fsck.blob_refs")}
+        named = named_payloads(reader)
     try:
         present = {entry.name: entry.path for entry in os.scandir(directory)}
     except OSError:
@@ -198,8 +199,7 @@ def _not_in_trash(
 
 def _note_gone(act: JournalRow, data: RemovalData) -> Repair:
     def mend(session: Session) -> None:
-        text = to_text(data._replace(trash_gone=True))
-        session.store.write_one("fsck.set_data", id=act.id, data=text)
+        replace_data(session.store, act.id, data._replace(trash_gone=True))
 
     return mend
 

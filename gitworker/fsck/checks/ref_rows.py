@@ -17,6 +17,7 @@ from gitworker.repo.worktrees.worktree_list import last_head
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.payload import FsckData, rescue_of
+from gitworker.store.records.tips import rewrites_of
 from gitworker.store.workers import Worker
 
 
@@ -72,10 +73,7 @@ def _moved_away(picture: Picture, moved: dict[Ref, tuple[Worker, Oid, Oid]]) -> 
     """Find branches that no longer contain what was told of them, by a move that is not ours."""
     git = picture.session.git
     with picture.session.store.read() as reader:
-        ours = {
-            ref: {row["new_oid"] for row in reader.rows("tips.rewrites_of", ref=ref)}
-            for ref in moved
-        }
+        ours = {ref: {new for _, new in rewrites_of(reader, ref)} for ref in moved}
     gone = find_missing(git, {told for _, _, told in moved.values()})
     departed = find_departed(
         git, {(tip, told) for _, tip, told in moved.values() if told not in gone}

@@ -9,27 +9,30 @@ from gitworker.fsck.rules import agree, holds_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.store.api import Row
 from gitworker.store.backend import expected_guards, restate, restore_guards
 from gitworker.store.claims import release_claim
 from gitworker.store.payloads.payload import Unreadable
+from gitworker.store.records.findings import (
+    EditedRow,
+    broken_chains,
+    edited_rows,
+    find_damage,
+    present_guards,
+)
+from gitworker.store.tasks import assign_task
 from gitworker.store.workers import Worker
-
-SOUND = "ok"
 
 
 def check_database(picture: Picture) -> Iterator[Finding]:
     """Find damage that SQLite sees, and guards that are gone or others than ours."""
     session = picture.session
     with session.store.read() as reader:
-        complaints = [str(next(iter(row.values()))) for row in reader.rows("observe.quick_check")]
-        present = {str(row["name"]): str(row["sql"]) for row in reader.rows("fsck.guards")}
-    for text in complaints:
-        if text != SOUND:
-            yield Finding(
-                "database_damaged", session.paths.database, f"the database is damaged: {text}",
-                f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
-            )  # fmt: skip
+        damage, present = find_damage(reader), present_guards(reader)
+    for text in damage:
+        yield Finding(
+            "database_damaged", session.paths.database, f"the database is damaged: {text}",
+            f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
+        )  # fmt: skip
     wrong = [name for name, sql in expected_guards().items() if present.get(name) != sql]
     if wrong:
         yield Finding(
@@ -42,33 +45,29 @@ def check_database(picture: Picture) -> Iterator[Finding]:
 def check_log(picture: Picture) -> Iterator[Finding]:
     """Find rows that are not what the log made of them, and a log that does not follow."""
     with picture.session.store.read() as reader:
-        broken = reader.rows("fsck.broken_chains")
-        wrong = {
-            "worker": reader.rows("fsck.wrong_workers"),
-            "task": reader.rows("fsck.wrong_tasks"),
-        }
-    torn = {(row["machine"], row["entity_id"]) for row in broken}
+        broken, wrong = broken_chains(reader), edited_rows(reader)
+    torn = {(row.machine, row.entity_id) for row in broken}
     for row in broken:
         yield Finding(
-            "log_torn", f"{row['machine']} {row['entity_id']}",
-            f"transition {row['version']} of {row['machine']} {row['entity_id']} begins at"
-            f" {row['from_state']}; the one before it, {row['before_version']}, ended at"
-            f" {row['before_state']}",
+            "log_torn", f"{row.machine} {row.entity_id}",
+            f"transition {row.version} of {row.machine} {row.entity_id} begins at"
+            f" {row.from_state}; the one before it, {row.before_version}, ended at"
+            f" {row.before_state}",
             "restore bus.db from a copy: transitions are missing",
         )  # fmt: skip
     for machine, rows in wrong.items():
-        for row in rows:
-            yield _edited(machine, row, is_torn=(machine, row["entity"]) in torn)
+        for edited in rows:
+            yield _edited(machine, edited, is_torn=(machine, edited.entity) in torn)
 
 
-def _edited(machine: str, row: Row, *, is_torn: bool) -> Finding:
-    entity, state, version = row["entity"], row["logged_state"], row["logged_version"]
+def _edited(machine: str, row: EditedRow, *, is_torn: bool) -> Finding:
+    entity, state, version = row.entity, row.logged_state, row.logged_version
     what = (
-        f"the row of {machine} {entity} says {row['state']} ({row['version']}), the log of"
+        f"the row of {machine} {entity} says {row.state} ({row.version}), the log of"
         f" transitions {state} ({version})"
     )
     where = f"{machine} {entity}"
-    if is_torn or row["version"] > version:  # then it is the log that has lost something
+    if is_torn or row.version > version:  # then it is the log that has lost something
         return Finding(
             "row_edited", where, what, "restore bus.db from a copy: transitions are missing"
         )
@@ -146,9 +145,8 @@ def check_seats(picture: Picture) -> Iterator[Finding]:
 
 def _assign(seat: Worker, task: str) -> Repair:
     def mend(session: Session) -> None:
-        session.store.write_one(
-            "tasks.set_assigned", task=task, agent=seat.worker_id, branch=seat.branch
-        )
+        with session.store.write() as writer:
+            assign_task(writer, task, agent=seat.worker_id, branch=seat.branch)
 
     return mend
 

@@ -13,6 +13,7 @@ from gitworker.repo.history.reachable import find_missing, find_unreachable, hea
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.payloads.payload import recorded_commits, replaced_commits
+from gitworker.store.records.findings import commits_on_record
 
 MOVING_TARGET = frozenset({"merge", "undo"})
 Owner = tuple[str, str]
@@ -28,18 +29,18 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
         owner = (worker.worker_id, worker.task)
         made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
     with picture.session.store.read() as reader:
-        told = [*reader.rows("fsck.commits"), *reader.rows("fsck.reviewed")]
+        recorded = commits_on_record(reader)
     ours = {worker.worker_id for worker in picture.workers}  # what foreigners tell is theirs
-    for row in told:
-        if row["worker"] in ours and isinstance(row["oid"], str) and is_oid(row["oid"]):
-            made[Oid(row["oid"])] = (str(row["worker"]), str(row["task"]))
+    for name, task, oid in recorded:
+        if name in ours and is_oid(oid):
+            made[Oid(oid)] = (name, task)
     for act in picture.acts:
         if act.kind in REWRITING:
             found = recorded_commits(act.data) if act.is_over else replaced_commits(act.data)
             made |= {oid: (act.worker, act.task) for oid in found if is_oid(oid)}
-    for row in picture.landings:
-        owner = (row["worker_id"], row["task_id"])
-        made |= {Oid(row["target_new"]): owner, Oid(row["branch_old"]): owner}
+    for landing in picture.landings:
+        owner = (landing.worker_id, landing.task_id)
+        made |= {landing.target_new: owner, landing.branch_old: owner}
     for worker in picture.workers:
         tip = picture.tips.get(picture.branch(worker) or Ref(""))
         if tip is not None:
@@ -91,10 +92,10 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
     if any(act.is_open and act.kind in MOVING_TARGET for act in picture.acts):
         return
     git = picture.session.git
-    rows = sorted(picture.landings, key=lambda row: str(row["target_ref"]))
-    for name, group in groupby(rows, key=lambda row: str(row["target_ref"])):
-        landed = {Oid(row["target_new"]): row for row in group}
-        tip = picture.refs.get(Ref(name))
+    landings = sorted(picture.landings, key=lambda landing: landing.target_ref)
+    for name, group in groupby(landings, key=lambda landing: landing.target_ref):
+        landed = {landing.target_new: landing for landing in group}
+        tip = picture.refs.get(name)
         short = short_name(name)
         if tip is None or tip in picture.missing:
             last = list(landed)[-1]
@@ -105,13 +106,13 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
             continue
         there = landed.keys() - find_missing(git, landed.keys())
         for oid in find_unreachable(git, there, tips=[tip]):
-            row = landed[oid]
-            if not _is_there_by_patch(picture, tip, oid, Oid(row["target_old"])):
+            landing = landed[oid]
+            if not _is_there_by_patch(picture, tip, oid, landing.target_old):
                 yield Finding(
-                    "landing_lost", f"{row['worker_id']}/{row['task_id']}",
-                    f"what {row['worker_id']} landed for {row['task_id']} ({oid[:12]}) is not in"
+                    "landing_lost", f"{landing.worker_id}/{landing.task_id}",
+                    f"what {landing.worker_id} landed for {landing.task_id} ({oid[:12]}) is not in"
                     f" {short}: somebody moved it by force",
-                    f"git cherry-pick {row['target_old'][:12]}..{oid[:12]}   (on {short})",
+                    f"git cherry-pick {landing.target_old[:12]}..{oid[:12]}   (on {short})",
                 )  # fmt: skip
 
 

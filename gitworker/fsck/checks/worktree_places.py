@@ -25,7 +25,7 @@ from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.payloads.spawn_data import SpawnData
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, set_worktree
 from gitworker.worktrees.moved_worktrees import find_moved
 
 LOCKS = (
@@ -149,7 +149,7 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
 def check_unowned(picture: Picture) -> Iterator[Finding]:
     """Find worktrees with the mark of a seat that is not theirs, and that never landed."""
     owned = {os.path.realpath(w.worktree) for w in picture.workers if w.worktree}
-    landed = {(row["worker_id"], row["task_id"]) for row in picture.landings}
+    landed = {(one.worker_id, one.task_id) for one in picture.landings}
     begun = {
         act.data.path
         for act in picture.acts
@@ -256,9 +256,8 @@ def _add(worker: Worker, place: str, ref: Ref) -> Repair:
 
 def _record(worker: Worker, place: str | None, admin: str | None) -> Repair:
     def mend(session: Session) -> None:
-        session.store.write_one(
-            "workers.set_worktree", worker=worker.worker_id, worktree=place, admin_dir=admin
-        )
+        with session.store.write() as writer:
+            set_worktree(writer, worker.worker_id, place, admin_dir=admin)
 
     return mend
 

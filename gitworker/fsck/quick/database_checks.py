@@ -11,8 +11,8 @@ from gitworker.paths import open_regular
 from gitworker.session import Session
 from gitworker.states.log.validate import iter_findings
 from gitworker.store.operations import unfinished_operations
+from gitworker.store.records.findings import find_damage, find_journal_mode, find_schema_version
 
-SOUND = "ok"
 SHOWN = 3
 TRANSITIONS_LOG = "transitions.jsonl"
 
@@ -20,18 +20,16 @@ TRANSITIONS_LOG = "transitions.jsonl"
 def check_database(session: Session) -> Iterator[Finding]:
     """Let SQLite look for damage, and say schema and journal mode."""
     with session.store.read() as reader:
-        complaints = [next(iter(row.values())) for row in reader.rows("observe.quick_check")]
-        version = reader.row("observe.schema_version")
-        mode = reader.row("observe.journal_mode")
-    damage = [str(text) for text in complaints if text != SOUND]
+        damage = find_damage(reader)
+        version = find_schema_version(reader)
+        journal = find_journal_mode(reader) or "unknown"
     if damage:
         yield fail(
             "database", f"{session.paths.database} is damaged: {one_line(damage[0])}",
             f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
         )  # fmt: skip
     else:
-        yield ok("database", f"sound, schema {version['version'] if version else 'unknown'}")
-    journal = mode["journal_mode"] if mode else "unknown"
+        yield ok("database", f"sound, schema {version or 'unknown'}")
     if journal == "wal":
         yield ok("journal", "write-ahead log")
     else:

@@ -7,6 +7,7 @@ from gitworker.fsck.finding import Finding, ok
 from gitworker.paths import Repository
 from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
+from gitworker.store.records.findings import find_engine_version
 
 
 def check_git(repository: Repository) -> Iterator[Finding]:
@@ -23,5 +24,5 @@ def check_python(_: Repository) -> Iterator[Finding]:
 def check_sqlite(session: Session) -> Iterator[Finding]:
     """Report the version of the SQLite that the driver contains."""
     with session.store.read() as reader:
-        row = reader.row("observe.sqlite_version")
-    yield ok("sqlite", f"SQLite {row['version'] if row else 'unknown'}")
+        version = find_engine_version(reader)
+    yield ok("sqlite", f"SQLite {version or 'unknown'}")

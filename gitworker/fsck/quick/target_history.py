@@ -10,18 +10,18 @@ from gitworker.model.ref_names import short_name
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
+from gitworker.store.records.landings import all_landings
 
 
 def check_history(session: Session) -> Iterator[Finding]:
     """Walk each target's history since the first landing on it."""
     with session.store.read() as reader:
-        rows = reader.rows("observe.landings")
-    landings = [
-        RecordedLanding(
-            r["worker_id"], r["task_id"], r["target_ref"], r["target_old"], r["target_new"]
-        )
-        for r in rows
-    ]
+        landings = [
+            RecordedLanding(
+                one.worker_id, one.task_id, one.target_ref, one.target_old, one.target_new
+            )
+            for one in all_landings(reader)
+        ]
     if not landings:
         yield ok("history", "nothing has landed yet")
     by_target = sorted(landings, key=lambda landing: landing.target_ref)  # stable: oldest first

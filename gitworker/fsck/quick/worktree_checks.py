@@ -13,6 +13,8 @@ from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.session import Session
+from gitworker.store.records.landings import all_landings
+from gitworker.store.records.tips import all_tips
 from gitworker.store.workers import Worker, all_workers
 
 REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
@@ -37,7 +39,7 @@ def check_branches(session: Session) -> Iterator[Finding]:
     refs = {worker.ref: worker for worker in holding}
     present = read_refs(session.git, list(refs)) if refs else {}
     with session.store.read() as reader:
-        last = {row["ref"]: row["oid"] for row in reader.rows("tips.all")}
+        last = all_tips(reader)
     missing = [(ref, worker) for ref, worker in refs.items() if ref not in present]
     for ref, worker in missing:
         known = last.get(ref)
@@ -109,7 +111,7 @@ def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> 
     The worktree of a landed task that was kept (`merge --keep`) is not one of them.
     """
     with session.store.read() as reader:
-        landed = {(row["worker_id"], row["task_id"]) for row in reader.rows("fsck.landings")}
+        landed = {(one.worker_id, one.task_id) for one in all_landings(reader)}
     root = os.path.realpath(session.worktree_root)
     try:
         names = sorted(name for name in os.listdir(root) if not name.startswith("."))

@@ -2,15 +2,15 @@
 
 from typing import NamedTuple
 
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
 from gitworker.store.api import Reader, Row, Writer
 
 
 class Landing(NamedTuple):
     """The move of a target from `target_old` to `target_new`, by a branch at `branch_old`."""
 
-    worker_id: str
-    task_id: str
+    worker_id: WorkerId
+    task_id: TaskId
     target_ref: Ref
     target_old: Oid
     target_new: Oid

@@ -1,5 +1,5 @@
 -- name: operations — every operation, with its data, which may be damaged
-SELECT id, kind, worker_id, task_id, status, step, data, updated_at_ms
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations ORDER BY id;
 
 -- name: commits — every commit that a message names
@@ -9,10 +9,6 @@ FROM messages WHERE type = 'task_progress';
 
 -- name: reviewed — every commit that a review names
 SELECT worker_id AS worker, task_id AS task, commit_oid AS oid FROM reviews;
-
--- name: landings — every landing that was not undone, oldest first
-SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old
-FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
 -- name: wrong_workers — workers whose row differs from the transition log
 SELECT w.worker_id AS entity, w.state AS state, w.version AS version,

@@ -88,10 +88,6 @@ FROM messages AS m WHERE m.seq > :after ORDER BY m.seq LIMIT :limit;
 SELECT (SELECT COALESCE(MAX(seq), 0) FROM transitions) AS transition,
     (SELECT COALESCE(MAX(seq), 0) FROM messages) AS message;
 
--- name: landings — every landing that was not undone, oldest first
-SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
-FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
-
 -- name: sqlite_version — the version of the SQLite library
 SELECT sqlite_version() AS version;
 
