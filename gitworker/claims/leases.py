@@ -10,9 +10,21 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.claims import rules
 from gitworker.errors import Conflict
-from gitworker.store.api import Reader, Row, Writer
-from gitworker.store.claims import extend_claim, insert_claim, read_instant, release_claim
-from gitworker.store.rules_leases import ClockInstant, LeaseLength, left_ms, renewed
+from gitworker.store.api import Reader, Writer
+from gitworker.store.claims import (
+    StoredClaim,
+    all_stored_claims,
+    evict_claim,
+    extend_claim,
+    find_granted_epoch,
+    find_stored_claim,
+    insert_claim,
+    lost_claims,
+    read_instant,
+    record_grant,
+    release_claim,
+)
+from gitworker.store.rules_leases import ClockInstant, LeaseLength
 from gitworker.store.tasks import find_task, open_dependencies
 
 LAST_MS = 253_402_300_799_000  # the year 9999, since a foreign program may write any number
@@ -42,21 +54,21 @@ def take_claim(writer: Writer, name: str, holder: str, *, length: LeaseLength) -
     """
     at = read_instant()
     own = None
-    for row in _rivals(writer, name):
-        claim = _claim(row, at)
+    for stored in _rivals(writer, name):
+        claim = _claim(stored, at)
         mine = claim.holder == holder and rules.is_one(holder)
         if claim.is_valid and not mine:
             raise taken_error(name, claim)
         if claim.name == name and claim.is_valid:
             own = claim
         elif claim.name != name and not mine:
-            _evict(writer, claim.name)
+            evict_claim(writer, claim.name)
     if own is None:
         insert_claim(writer, name, holder, length=length, at=at)
     else:
         extend_claim(writer, name, length=length, at=at)
-        writer.run("claims.grant", agent=holder, task=name, epoch=own.epoch)
-    return _stored(writer, name, at)
+        record_grant(writer, name, holder, epoch=own.epoch)
+    return _taken(writer, name, at)
 
 
 def renew_claim(
@@ -71,11 +83,10 @@ def renew_claim(
 
     Raises Conflict if the holder has lost the claim, NotFound if it never had it.
     """
-    row = require_held(writer, name, holder, epoch=epoch)
+    held = require_held(writer, name, holder, epoch=epoch)
     at = read_instant()
-    length = length or renewed(row, at, setting_ms=None)
-    extend_claim(writer, name, length=length, at=at)
-    return _stored(writer, name, at)
+    extend_claim(writer, name, length=length or held.same_length(at), at=at)
+    return _taken(writer, name, at)
 
 
 def release_held_claim(writer: Writer, name: str, holder: str, *, epoch: int | None = None) -> None:
@@ -84,18 +95,19 @@ def release_held_claim(writer: Writer, name: str, holder: str, *, epoch: int | N
     release_claim(writer, name, holder)
 
 
-def require_held(reader: Reader, name: str, holder: str, *, epoch: int | None = None) -> Row:
+def require_held(
+    reader: Reader, name: str, holder: str, *, epoch: int | None = None
+) -> StoredClaim:
     """Return a holder's claim, under `epoch` if that is given, expired or not.
 
     Raises Conflict with the present holder if the claim is lost, NotFound if it never existed.
     """
-    row = reader.row("claims.of_name", task=name)
-    if row is not None and row["claimed_by"] == holder and epoch in (None, row["epoch"]):
-        return row
-    held_by = None if row is None else str(row["claimed_by"])
-    granted = reader.row("claims.granted", agent=holder, task=name)
-    if epoch is None and granted is not None:
-        epoch = int(granted["epoch"])
+    found = find_stored_claim(reader, name)
+    if found is not None and found.holder == holder and epoch in (None, found.epoch):
+        return found
+    held_by = None if found is None else found.holder
+    if epoch is None:
+        epoch = find_granted_epoch(reader, name, holder)
     if epoch is not None:
         raise rules.lost(name, holder=holder, epoch=epoch, now_held_by=held_by)
     raise rules.not_held(name, holder=holder, held_by=held_by)
@@ -123,9 +135,9 @@ def require_task_held(reader: Reader, task: str | None, worker: str) -> None:
     claim = find_claim(reader, task)
     if claim is not None and claim.is_valid and claim.holder != worker:
         raise taken_error(task, claim)
-    for row in reader.rows("claims.lost", agent=worker):
-        if row["task_id"] == task:
-            raise rules.lost(task, holder=worker, epoch=None, now_held_by=row["claimed_by"])
+    for name, now_held_by in lost_claims(reader, worker):
+        if name == task:
+            raise rules.lost(task, holder=worker, epoch=None, now_held_by=now_held_by)
 
 
 def require_task_free(reader: Reader, task: str, worker: str) -> None:
@@ -154,8 +166,8 @@ def require_claimable(reader: Reader, task: str, asker: str) -> None:
 def find_rival(reader: Reader, name: str, holder: str) -> Claim | None:
     """Return the valid claim that blocks a holder from taking a name, or None."""
     at = read_instant()
-    for row in _rivals(reader, name):
-        claim = _claim(row, at)
+    for stored in _rivals(reader, name):
+        claim = _claim(stored, at)
         if claim.is_valid and not (claim.holder == holder and rules.is_one(holder)):
             return claim
     return None
@@ -163,14 +175,14 @@ def find_rival(reader: Reader, name: str, holder: str) -> Claim | None:
 
 def find_claim(reader: Reader, name: str) -> Claim | None:
     """Return the claim on a name, valid or expired, or None."""
-    row = reader.row("claims.of_name", task=name)
-    return None if row is None else _claim(row, read_instant())
+    stored = find_stored_claim(reader, name)
+    return None if stored is None else _claim(stored, read_instant())
 
 
 def all_claims(reader: Reader) -> list[Claim]:
     """Return every claim by name, expired ones too."""
     at = read_instant()
-    return [_claim(row, at) for row in reader.rows("claims.all")]
+    return [_claim(stored, at) for stored in all_stored_claims(reader)]
 
 
 def taken_error(name: str, claim: Claim) -> rules.ClaimTaken:
@@ -184,34 +196,27 @@ def taken_error(name: str, claim: Claim) -> rules.ClaimTaken:
     )
 
 
-def _rivals(reader: Reader, name: str) -> list[Row]:
+def _rivals(reader: Reader, name: str) -> list[StoredClaim]:
     """Return the claim on a name; for a pattern, also the claims on overlapping patterns."""
     if not rules.is_path(name):
-        row = reader.row("claims.of_name", task=name)
-        return [] if row is None else [row]
-    rows = reader.rows("claims.of_paths")
-    return [row for row in rows if rules.conflict(name, row["task_id"])]
+        found = find_stored_claim(reader, name)
+        return [] if found is None else [found]
+    claims = all_stored_claims(reader, of_paths=True)
+    return [one for one in claims if rules.conflict(name, one.name)]
 
 
-def _evict(writer: Writer, name: str) -> None:
-    """Delete an expired claim that overlaps a new one; its epoch shows the holder the loss."""
-    writer.run("claims.delete", task=name)
-    writer.run("claims.delete_clock", task=name)
-    writer.run("claims.pass_epoch", task=name)
+def _taken(writer: Writer, name: str, at: ClockInstant) -> Claim:
+    stored = find_stored_claim(writer, name)
+    assert stored is not None
+    return _claim(stored, at)
 
 
-def _stored(writer: Writer, name: str, at: ClockInstant) -> Claim:
-    row = writer.row("claims.of_name", task=name)
-    assert row is not None
-    return _claim(row, at)
-
-
-def _claim(row: Row, at: ClockInstant) -> Claim:
+def _claim(stored: StoredClaim, at: ClockInstant) -> Claim:
     return Claim(
-        name=row["task_id"],
-        holder=row["claimed_by"],
-        epoch=row["epoch"],
-        claimed_at_ms=min(max(row["claimed_at_ms"], 0), LAST_MS),
-        lease_until_ms=min(max(row["lease_until_ms"], 0), LAST_MS),
-        left_ms=left_ms(row, at),
+        name=stored.name,
+        holder=stored.holder,
+        epoch=stored.epoch,
+        claimed_at_ms=min(max(stored.claimed_at_ms, 0), LAST_MS),
+        lease_until_ms=min(max(stored.lease_until_ms, 0), LAST_MS),
+        left_ms=stored.left_ms(at),
     )

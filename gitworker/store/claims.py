@@ -6,11 +6,33 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 from gitworker import clock
-from gitworker.store.rules_leases import ClockInstant, LeaseLength, renewed
+from gitworker.store.rules_leases import ClockInstant, LeaseLength, left_ms, renewed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader, Writer
+    from gitworker.store.api import Reader, Row, Writer
+
+
+class StoredClaim:
+    """A claim: its name, its holder under an epoch, and its lease."""
+
+    __slots__ = ("_row", "claimed_at_ms", "epoch", "holder", "lease_until_ms", "name")
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self.name: str = row["task_id"]
+        self.holder: str = row["claimed_by"]
+        self.epoch: int = row["epoch"]
+        self.claimed_at_ms: int = row["claimed_at_ms"]
+        self.lease_until_ms: int = row["lease_until_ms"]
+
+    def left_ms(self, at: ClockInstant) -> int:
+        """Return the remaining milliseconds; 0 or less if the claim has expired."""
+        return left_ms(self._row, at)
+
+    def same_length(self, at: ClockInstant) -> LeaseLength:
+        """Return the length of the lease if it is renewed without a new length."""
+        return renewed(self._row, at, setting_ms=None)
 
 
 def read_instant() -> ClockInstant:
@@ -50,8 +72,38 @@ def insert_claim(
     row = writer.row("claims.epoch", task=name)
     assert row is not None
     epoch = int(row["epoch"])
-    writer.run("claims.grant", agent=holder, task=name, epoch=epoch)
+    record_grant(writer, name, holder, epoch=epoch)
     return epoch
+
+
+def record_grant(writer: Writer, name: str, holder: str, *, epoch: int) -> None:
+    """Record the epoch that a holder was given for a name."""
+    writer.run("claims.grant", agent=holder, task=name, epoch=epoch)
+
+
+def find_granted_epoch(reader: Reader, name: str, holder: str) -> int | None:
+    """Return the last epoch that a holder was given for a name, or None."""
+    row = reader.row("claims.granted", agent=holder, task=name)
+    return None if row is None else int(row["epoch"])
+
+
+def evict_claim(writer: Writer, name: str) -> None:
+    """Delete a claim and raise the epoch of its name, so that its holder has lost it."""
+    writer.run("claims.delete", task=name)
+    writer.run("claims.delete_clock", task=name)
+    writer.run("claims.pass_epoch", task=name)
+
+
+def find_stored_claim(reader: Reader, name: str) -> StoredClaim | None:
+    """Return the claim on a name, valid or expired, or None."""
+    row = reader.row("claims.of_name", task=name)
+    return None if row is None else StoredClaim(row)
+
+
+def all_stored_claims(reader: Reader, *, of_paths: bool = False) -> list[StoredClaim]:
+    """Return every claim by name, or only those on patterns of paths."""
+    rows = reader.rows("claims.of_paths" if of_paths else "claims.all")
+    return [StoredClaim(row) for row in rows]
 
 
 def extend_claim(writer: Writer, name: str, *, length: LeaseLength, at: ClockInstant) -> None:
