@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
 from gitworker.store.sqlite.database import GATE_TIMEOUT_MS, Database, WriteGate, translated
 from tests.store.support import foreign, opened, send, wait_until, writer_process
@@ -28,22 +27,6 @@ def test_a_write_is_committed(store: Database, bus: Path) -> None:
         writer.execute(ADD, {"a": "x"})
         assert store.connection.in_transaction
     assert foreign(bus, "SELECT agent_id FROM cursors") == [[["x"]]]
-
-
-def test_an_error_rolls_back(store: Database) -> None:
-    """An error inside a write transaction rolls it back, and the store still works."""
-
-    def fail_inside() -> None:
-        with store.write() as writer:
-            writer.execute(ADD, {"a": "x"})
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail_inside()
-    assert cursors(store) == []
-    with store.write() as writer:
-        writer.execute(ADD, {"a": "y"})
-    assert cursors(store) == ["y"]
 
 
 def test_a_write_takes_its_lock_at_once(store: Database, bus: Path) -> None:
@@ -79,28 +62,6 @@ def test_rows_and_counts(store: Database) -> None:
         assert writer.run("tips.set", ref="r", oid="1", now=1) == 1
         assert writer.run("tips.move", ref="r", old="2", new="3", now=1) == 0
         assert writer.run("tips.move", ref="r", old="1", new="3", now=1) == 1
-
-
-def test_a_stale_version_is_a_conflict(store: Database) -> None:
-    """A transition from a version that is not the present one is a Conflict and changes nothing."""
-    with store.write() as writer:
-        writer.run("workers.insert", worker="w", now=1)
-        writer.run("transitions.insert", **_assign(version=1))
-    for version in (1, 3):
-        with pytest.raises(Conflict) as caught, store.write() as writer:
-            writer.run("transitions.insert", **_assign(version=version))
-        assert caught.value.status == 3
-    row = store.row("workers.by_id", worker="w")
-    assert row is not None
-    assert (row["state"], row["version"]) == ("ASSIGNED", 1)
-
-
-def test_the_guards_refusals_are_conflicts(store: Database) -> None:
-    """A trigger's refusal becomes a Conflict with the trigger's message."""
-    with store.write() as writer:
-        writer.run("workers.insert", worker="w", now=1)
-    with pytest.raises(Conflict, match="the worker exists already"), store.write() as writer:
-        writer.run("workers.insert", worker="w", now=1)
 
 
 def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,14 +207,6 @@ def test_errors_of_sqlite_are_translated(
     assert type(ours) is kind
     assert ours.code == code
     assert ours.hint or kind is Internal
-
-
-def _assign(*, version: int) -> dict[str, str | int]:
-    return {
-        "ts_ms": clock.now_ms(), "machine": "worker", "entity": "w", "version": version,
-        "from_state": "IDLE", "event": "assign", "to_state": "ASSIGNED", "actor": "hq",
-        "metadata": "{}", "lines": "[]",
-    }  # fmt: skip
 
 
 def _waits_for(bus: Path, pid: int) -> bool:

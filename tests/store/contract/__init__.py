@@ -1,0 +1,1 @@
+"""The promises of a store, which every backend keeps."""

@@ -1,0 +1,119 @@
+"""Messages: order, cursors, ids that count once, waking, and full-text search."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from gitworker.store.api import SearchIndex, Store
+from gitworker.store.backend import open_search_index, open_store
+from gitworker.store.messages.mailbox import (
+    NewMessage,
+    cursor_of,
+    find_message,
+    insert_message,
+    move_cursor,
+    newest_seq,
+    publish_message,
+    unread_messages,
+)
+
+DEADLINE_S = 30
+
+
+def message(id: str, to: str | None = None, payload: str | None = None) -> NewMessage:
+    """Return a note from hq."""
+    return NewMessage(id, "x-note", ts_ms=1, sender="hq", to=to, payload=payload)
+
+
+def test_messages_are_in_order(store: Store, other: Store) -> None:
+    """Positions grow by one with each message; a failed transaction leaves no gap."""
+    publish_message(store, message("a"))
+    with suppress(ZeroDivisionError), other.write() as writer:
+        insert_message(writer, message("lost"))
+        raise ZeroDivisionError
+    publish_message(other, message("b"))
+    assert [one.id for one in unread_messages(store, "auth", limit=9)] == ["a", "b"]
+    assert newest_seq(store) == 2
+
+
+def test_an_id_counts_once(store: Store) -> None:
+    """A message whose id exists is not stored again."""
+    publish_message(store, message("a", payload='{"n":1}'))
+    publish_message(store, message("a", payload='{"n":2}'))
+    found = find_message(store, "a")
+    assert found is not None
+    assert (found.payload, newest_seq(store)) == ('{"n":1}', 1)
+
+
+def test_a_cursor_moves_forward_only(store: Store) -> None:
+    """An agent reads messages to itself or to all after its cursor, which never moves back."""
+    for number, to in enumerate(["a", None, "b", "a"]):
+        publish_message(store, message(str(number), to))
+    for seq in (2, 1):
+        with store.write() as writer:
+            move_cursor(writer, "a", seq, now=1)
+    assert cursor_of(store, "a") == 2
+    assert [one.id for one in unread_messages(store, "a", limit=9)] == ["3"]
+    assert [one.id for one in unread_messages(store, "b", limit=1)] == ["1"]
+
+
+def test_texts_survive(store: Store) -> None:
+    """Text of any language comes back unchanged."""
+    publish_message(store, message("a", payload='{"text":"Grüße 漢字 🎉"}'))
+    found = find_message(store, "a")
+    assert found is not None
+    assert found.payload == '{"text":"Grüße 漢字 🎉"}'
+
+
+def test_a_waiting_reader_wakes(store: Store, location: str) -> None:
+    """A waker returns once another connection has committed, and not before."""
+
+    def publish() -> None:
+        other = open_store(location)
+        publish_message(other, message("a"))
+        other.close()
+
+    with store.open_waker() as waker:
+        waker.changed()
+        assert not waker.wait(0.05)
+        thread = threading.Thread(target=publish)
+        thread.start()
+        assert waker.wait(DEADLINE_S)
+        thread.join(DEADLINE_S)
+    assert newest_seq(store) == 1
+
+
+@pytest.fixture
+def index(location: str) -> Iterator[SearchIndex]:
+    """An empty full-text index."""
+    opened = open_search_index(f"{location}-search")
+    yield opened
+    opened.close()
+
+
+def test_words_are_found(index: SearchIndex) -> None:
+    """A search returns the newest matches first, below a position, up to a limit."""
+    index.add([(1, "login form"), (2, "sign up"), (3, "the LOGIN page")], until=4)
+    assert index.position() == 4
+    assert index.find('"login"', before=99, limit=9) == [3, 1]
+    assert index.find('"login"', before=3, limit=9) == [1]
+    assert index.find('"login"', before=99, limit=1) == [3]
+
+
+def test_messages_leave_the_index(index: SearchIndex) -> None:
+    """Dropped messages are not found any more; an index that is cleared begins at 0."""
+    index.add([(1, "login"), (2, "login"), (3, "login")], until=3)
+    index.drop([3])
+    index.drop_below(2)
+    assert index.find('"login"', before=99, limit=9) == [2]
+    index.clear()
+    assert (index.position(), index.find('"login"', before=99, limit=9)) == (0, [])
+
+
+def test_a_message_is_indexed_once(index: SearchIndex) -> None:
+    """Messages that another process has indexed meanwhile are skipped."""
+    index.add([(1, "login")], until=2)
+    index.add([(1, "login"), (3, "login")], until=3)
+    assert index.find('"login"', before=99, limit=9) == [3, 1]
