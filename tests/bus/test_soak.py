@@ -17,9 +17,8 @@ from gitworker.bus.files.archive import read_entries
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.config import Settings
-from gitworker.liveness.readings import this_moment
+from gitworker.liveness.readings import read_heartbeats, this_moment
 from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
-from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import record_heartbeat
 from tests.store.support import foreign
@@ -105,12 +104,11 @@ class Soak:
     def require_alive(self) -> None:
         """Fail if an agent that just sent a heartbeat counts as silent."""
         with self.ends[AGENTS[0]].store.read() as reader:
-            rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
+            heartbeats = read_heartbeats(reader)
         moment = this_moment()
         for name in AGENTS:
-            heartbeat = heartbeat_of(rows[name], rows[name]["ts_ms"])
-            assert heartbeat is not None
-            assert liveness_of(heartbeat_age_ms(heartbeat, moment), Settings()) is Liveness.OK, name
+            age_ms = heartbeat_age_ms(heartbeats[name], moment)
+            assert liveness_of(age_ms, Settings()) is Liveness.OK, name
 
     def require_all(self, heard: list[str]) -> None:
         """Fail unless every message is in the table or in one archive, and reached every agent."""

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.text import age_text
+from gitworker.store.commits.verify_runs import find_failure_of_worker, find_verify_run_of_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gitworker.store.api import Reader, Row
+    from gitworker.store.api import Reader
+    from gitworker.store.commits.verify_runs import FailedRun, VerifyRun
     from gitworker.store.workers import Worker
 
 SHORT = 10
@@ -31,10 +33,12 @@ def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Las
 
     It is about one of these commits, or about a window of the landing queue that this work broke.
     """
-    rows = [reader.row("verify.latest_of_commit", commit_oid=commit) for commit in commits]
-    since = worker.assigned_at_ms or 0
-    rows.append(reader.row("verify.failure_of_worker", worker=worker.worker_id, since=since))
-    found = [_verified(row) for row in rows if row is not None]
+    since_ms = worker.assigned_at_ms or 0
+    runs = [
+        *(find_verify_run_of_commit(reader, commit) for commit in commits),
+        find_failure_of_worker(reader, worker.worker_id, since_ms=since_ms),
+    ]
+    found = [_verified(run) for run in runs if run is not None]
     return max(found, key=lambda one: one.ts_ms, default=None)
 
 
@@ -58,7 +62,5 @@ def json_verified(verified: LastVerdict | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _verified(row: Row) -> LastVerdict:
-    return LastVerdict(
-        row["verdict"], row["commit_oid"], row["reason"] or "", row["log"], row["ts_ms"]
-    )
+def _verified(run: VerifyRun | FailedRun) -> LastVerdict:
+    return LastVerdict(run.verdict, run.commit_oid, run.reason or "", run.log, run.ts_ms)

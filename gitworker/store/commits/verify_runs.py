@@ -21,6 +21,16 @@ class VerifyRun(NamedTuple):
     ts_ms: int
 
 
+class FailedRun(NamedTuple):
+    """A failed run as the transition of the worker records it."""
+
+    verdict: str
+    commit_oid: str
+    reason: str | None
+    log: str
+    ts_ms: int
+
+
 class TrustedCommands(NamedTuple):
     """Trusted commands with their environment, by whom and since when."""
 
@@ -40,6 +50,12 @@ def find_verify_run(reader: Reader, key: str, *, actors: Sequence[str]) -> Verif
 def find_verify_run_of_commit(reader: Reader, commit: str) -> VerifyRun | None:
     """Return the newest run on a commit, or None."""
     return _run(reader.row("verify.latest_of_commit", commit_oid=commit))
+
+
+def find_failure_of_worker(reader: Reader, worker: str, *, since_ms: int) -> FailedRun | None:
+    """Return the newest failed run for which a worker's work was sent back, or None."""
+    row = reader.row("verify.failure_of_worker", worker=worker, since=since_ms)
+    return None if row is None else FailedRun(**row)
 
 
 def record_verify_run(store: Store, run: VerifyRun, *, actor: str) -> None:
