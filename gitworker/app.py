@@ -14,6 +14,7 @@ from gitworker.paths import (
     require_repository,
     state_paths,
 )
+from gitworker.progress import Notice, Progress, ignore
 from gitworker.repo.plumbing.opening import (
     OpeningAnswers,
     TargetAnswer,
@@ -44,6 +45,8 @@ def open_session(
     attended: bool = True,
     opening: OpeningAnswers | None = None,
     reads_settings: bool = True,
+    report: Progress = ignore,
+    is_interactive: bool = False,
 ) -> Session:
     """Open the repository of a directory (default: the working directory); set it up if `create`.
 
@@ -51,7 +54,8 @@ def open_session(
     worker, or `hq`. `opening` holds answers already requested from git; it is ignored if it belongs
     to another repository. A background job is not `attended`: no person reads its output, so it
     changes no recorded target. Without `reads_settings` the target's settings file counts as
-    absent, for a repair. Raises Unavailable without a repository, for an unusable state
+    absent, for a repair. `report` and `is_interactive` are those of the session; a changed target
+    is reported. Raises Unavailable without a repository, for an unusable state
     directory, a newer schema or an old git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
@@ -89,8 +93,12 @@ def open_session(
         target=follow_symbolic(repository.common_dir, target.ref),
         actor=actor,
         git_config=git_config,
-        note=_settle_target(store, target, recorded=recorded, named=named),
+        report=report,
+        is_interactive=is_interactive,
     )
+    note = _settle_target(store, target, recorded=recorded, named=named)
+    if note:
+        report(Notice(note))
     mark_root(session)
     return session
 

@@ -8,6 +8,7 @@ from gitworker.errors import Refused
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, StatePaths, open_regular
+from gitworker.progress import Progress, ignore
 from gitworker.repo.plumbing.git import Git
 from gitworker.store.api import Store
 
@@ -19,8 +20,9 @@ class Session(NamedTuple):
     """The opened repository; `gitworker.app` opens one per command and passes it to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
-    full name of the target branch, `git_config` git's own settings by lower-case key, `note` a
-    message for people about the opening itself.
+    full name of the target branch, `git_config` git's own settings by lower-case key. `report`
+    receives the events of operations. `is_interactive`: a person at a terminal can answer git's
+    questions and watch a transfer.
     """
 
     repository: Repository
@@ -32,7 +34,13 @@ class Session(NamedTuple):
     target: Ref
     actor: str
     git_config: dict[str, str]
-    note: str = ""
+    report: Progress = ignore
+    is_interactive: bool = False
+
+    @property
+    def transfer_report(self) -> Progress | None:
+        """Return the receiver of a transfer's progress; None if no person is present."""
+        return self.report if self.is_interactive else None
 
     @property
     def target_name(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gitworker.errors import Refused
@@ -16,18 +15,13 @@ if TYPE_CHECKING:
 
 
 def choose_base(
-    session: Session,
-    worker: WorkerId,
-    task: TaskId,
-    *,
-    start: str | None,
-    narrate: Callable[[str], None] | None,
+    session: Session, worker: WorkerId, task: TaskId, *, start: str | None
 ) -> tuple[Oid, Parent | None]:
     """Return the commit at which the task's branch begins, and the parent if it is stacked on one.
 
-    The base is the target's tip; with `start` it is that revision, remote branch (fetched first;
-    `narrate` receives the progress) or worker. Raises Refused if the branch's name is not free, the
-    target has no commit, or git cannot check out the base; NotFound for an unknown start.
+    The base is the target's tip; with `start` it is that revision, remote branch (fetched first) or
+    worker. Raises Refused if the branch's name is not free, the target has no commit, or git cannot
+    check out the base; NotFound for an unknown start.
     """
     blocker, ref = ref_of(Branch(worker)), ref_of(branch_of(worker, task))
     refs = read_branches(
@@ -58,7 +52,7 @@ def choose_base(
     from gitworker.branches.start_point import find_parent  # 2 ms, only with --from
 
     parent = find_parent(session, start, worker=worker, task=task)
-    tip = parent.tip if parent else _resolve(session, start, narrate)
+    tip = parent.tip if parent else _resolve(session, start)
     if target is not None:
         from gitworker.branches.landable import require_startable  # 3 ms, only with --from
 
@@ -66,10 +60,11 @@ def choose_base(
     return tip, parent
 
 
-def _resolve(session: Session, start: str, narrate: Callable[[str], None] | None) -> Oid:
+def _resolve(session: Session, start: str) -> Oid:
     remote, slash, branch = start.partition("/")
     if slash and f"remote.{remote}.url" in session.git_config:
         from gitworker.repo.remote.fetch import fetch_branch  # GitPython: 100 ms, only to fetch
 
-        return fetch_branch(session.git, remote=remote, branch=branch, narrate=narrate)
+        report = session.transfer_report
+        return fetch_branch(session.git, remote=remote, branch=branch, report=report)
     return session.git.require_oid(start, "the start")

@@ -14,7 +14,6 @@ from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.remote.push import push_commit
-from gitworker.repo.remote.transfer import Narrate
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.session import Session
 from gitworker.store.pushes import begin_push, end_push, published_tips
@@ -49,9 +48,7 @@ def choose_remote(session: Session, branch: str | None, name: str | None = None)
     return chosen
 
 
-def publish_branch(
-    session: Session, worker: Worker, remote: str, *, narrate: Narrate | None = None
-) -> PublishedBranch:
+def publish_branch(session: Session, worker: Worker, remote: str) -> PublishedBranch:
     """Push a worker's branch to a remote under its own name.
 
     Raises Conflict if the remote's branch has commits that we did not push, TransferFailed if the
@@ -73,7 +70,7 @@ def publish_branch(
             ref=ref,
             new=tip,
             expect=expect,
-            narrate=narrate,
+            report=session.transfer_report,
             limit_s=session.settings.merge_remote_timeout_s,
         ):
             with session.store.write() as writer:

@@ -16,7 +16,6 @@ from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor
 from gitworker.repo.remote.fetch import fetch_branch
 from gitworker.repo.remote.push import push_commit
 from gitworker.repo.remote.rules_transfer import TransferFailed
-from gitworker.repo.remote.transfer import Narrate
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
 
@@ -36,17 +35,13 @@ class PushResult(Enum):
 
 
 class Remote:
-    """The target's branch on the configured remote.
+    """The target's branch on the configured remote."""
 
-    `narrate` receives the progress of transfers; with it a person is present to answer questions.
-    """
-
-    def __init__(self, session: Session, name: str, *, narrate: Narrate | None = None) -> None:
+    def __init__(self, session: Session, name: str) -> None:
         self.session = session
         self.name = name
         self.git = session.git.at(session.main_top)  # a relative address starts there
         self.ref = session.target
-        self.narrate = narrate
 
     @property
     def branch(self) -> str:
@@ -67,7 +62,7 @@ class Remote:
             self.git,
             remote=self.name,
             branch=self.branch,
-            narrate=self.narrate,
+            report=self.session.transfer_report,
             limit_s=self.session.settings.merge_remote_timeout_s,
         )
 
@@ -86,7 +81,7 @@ class Remote:
                 ref=self.ref,
                 new=new,
                 expect=expect,
-                narrate=self.narrate,
+                report=self.session.transfer_report,
                 limit_s=self.session.settings.merge_remote_timeout_s,
             )
         except TransferFailed as failure:
@@ -112,7 +107,7 @@ class Remote:
         return PushResult.LANDED if self.contains(new) else PushResult.MOVED
 
 
-def open_remote(session: Session, *, narrate: Narrate | None = None) -> Remote | None:
+def open_remote(session: Session) -> Remote | None:
     """Return the remote for landings, None if the target is only local.
 
     Raises Refused if the setting names a remote that git does not know.
@@ -121,7 +116,7 @@ def open_remote(session: Session, *, narrate: Narrate | None = None) -> Remote |
     if not name:
         return None
     require_remote(session, name)
-    return Remote(session, name, narrate=narrate)
+    return Remote(session, name)
 
 
 def require_remote(session: Session, name: str) -> None:

@@ -13,8 +13,7 @@ from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
-from gitworker.repo.plumbing.opening import OpeningAnswers
-from gitworker.service.progress import (
+from gitworker.progress import (
     BranchSkipped,
     Event,
     FilesOutdated,
@@ -22,9 +21,12 @@ from gitworker.service.progress import (
     OperationOpen,
     OperationSettled,
     OutputLine,
+    Progress,
+    VerificationNotice,
     Verifying,
     WorkersLanded,
 )
+from gitworker.repo.plumbing.opening import OpeningAnswers
 from gitworker.service.request import (
     Request,
     open_for_change,
@@ -68,12 +70,13 @@ class CommandLine:
         self.as_json = as_json
         self.opening = opening
 
-    def open(self) -> Session:
+    def open(self, report: Progress | None = None) -> Session:
         """Open the repository for changes: set it up if necessary, settle interrupted operations.
 
-        Raises Unavailable if the state directory cannot be written.
+        `report` receives the events; by default they are shown. Raises Unavailable if the state
+        directory cannot be written.
         """
-        return open_for_change(self._request, show_event, self._take_opening())
+        return open_for_change(self._request(report))
 
     def open_to_read(self) -> Session:
         """Open the repository to read, with all commits published."""
@@ -81,30 +84,27 @@ class CommandLine:
 
     def survey(self) -> tuple[Session, dict[Ref, Oid]]:
         """Open the repository to read; return also the current tips of the branches."""
-        return open_to_read(self._request, show_event, self._take_opening())
+        return open_to_read(self._request())
 
     def open_quickly(self) -> Session:
         """Open the repository without settling anything first."""
-        return open_quickly(self._request, show_event, self._take_opening())
+        return open_quickly(self._request())
 
     def open_without_settings(self) -> Session:
         """Open the repository to repair it, although git cannot read the target's settings."""
-        return open_without_settings(self._request, show_event)
+        return open_without_settings(self._request())
 
     def settle(self, *, create: bool) -> tuple[Session, Settled]:
         """Open the repository and settle it; return also the result of the settlement."""
-        opened = open_settled(
-            self._request, show_event, create=create, opening=self._take_opening()
-        )
+        opened = open_settled(self._request(), create=create)
         return opened.session, opened.settled
 
-    @property
-    def _request(self) -> Request:
-        return Request(identity=self.identity)
-
-    def _take_opening(self) -> OpeningAnswers | None:
+    def _request(self, report: Progress | None = None) -> Request:
         opening, self.opening = self.opening, None
-        return opening
+        return Request(
+            identity=self.identity, report=report or show_event,
+            is_interactive=output.is_terminal(output.ERR), opening=opening,
+        )  # fmt: skip
 
     def worker(self, session: Session, name: str | None) -> Worker:
         """Return the worker with this name; without a name, the caller's worker."""
@@ -137,8 +137,11 @@ class CommandLine:
 def show_event(event: Event) -> None:
     """Write an event of the service to standard error."""
     match event:
-        case Notice(text) | OutputLine(text):
+        case Notice(text) | VerificationNotice(text):
             output.narrate(text)
+        case OutputLine(text):
+            if output.is_terminal(output.ERR):
+                output.narrate(text)
         case OperationSettled(kind, worker):
             output.narrate(f"settled an interrupted {kind} of {worker}")
         case OperationOpen(kind, worker, error):

@@ -13,7 +13,7 @@ from gitworker.rules_text import printable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 OUT = 1
 ERR = 2
@@ -80,11 +80,6 @@ def narrate(text: str) -> None:
         _write(ERR, printable(text).rstrip("\n") + "\n")
     except (OSError, GitWorkerError):
         return
-
-
-def narrator() -> Callable[[str], None] | None:
-    """Return a function that reports progress, or None if stderr is not a terminal."""
-    return narrate if is_terminal(ERR) else None
 
 
 def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -> int:

@@ -4,41 +4,46 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from gitworker.cli import output
+from gitworker.cli.call import show_event
 from gitworker.errors import GitWorkerError
 from gitworker.observe.logs.tail import last_lines
 from gitworker.observe.text import cut, one_line, without_escapes
+from gitworker.progress import Event, RunProgress, VerificationNotice, Verifying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from gitworker.verify.verify import RunProgress
 
 START, REST_OF_LINE = "\r", "\x1b[K"
 WIDTH = 80
 
 
 class ProgressLine:
-    """Shows the running commands; use it in a `with`, whose end removes the line.
+    """Shows events, and the running verify commands on a line that the end of the `with` removes.
 
-    Shows nothing if standard error is not a terminal that can redraw a line.
+    There is no such line if standard error is not a terminal that can redraw it. If `is_brief`, the
+    beginning and the end of a verification are not shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_brief: bool = False) -> None:
+        self._is_brief = is_brief
         self._can_draw = output.is_terminal(output.ERR) and os.environ.get("TERM", "dumb") != "dumb"
         self._is_drawn = False
+
+    def __call__(self, event: Event, /) -> None:
+        """Show one event; other lines are written above the progress line."""
+        if isinstance(event, Verifying):
+            self.show(event.runs)
+        elif not (self._is_brief and isinstance(event, VerificationNotice)):
+            self.clear()
+            show_event(event)
 
     def show(self, runs: Sequence[RunProgress]) -> None:
         """Redraw the line: each run with its seconds, and the last output of the first one."""
         if self._can_draw and runs:
             self._draw(cut(runs_text(runs), _columns() - 1))
-
-    def narrate(self, text: str) -> None:
-        """Write permanent lines above the progress line."""
-        self.clear()
-        output.narrate(text)
 
     def clear(self) -> None:
         """Remove the line."""
@@ -46,7 +51,7 @@ class ProgressLine:
             self._draw("")
             self._is_drawn = False
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         """Begin."""
         return self
 

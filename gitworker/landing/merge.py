@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.outcome import Landed, NotLanded
 from gitworker.lifecycle.rules import may_judge
+from gitworker.model.outcome import Landed, NotLanded
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.prefetched_checks import start_early_checks
-
-if TYPE_CHECKING:
-    from gitworker.landing.queue import ReportOutcomes, ShowProgress
-    from gitworker.repo.remote.transfer import Narrate
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
 
@@ -35,43 +31,30 @@ def merge(
     keep: bool = False,
     skip: Collection[str] = (),
     windows: int | None = None,
-    tell: Callable[[str], None] = lambda line: None,
-    show: ShowProgress | None = None,
-    narrate: Narrate | None = None,
-    note: ReportOutcomes = lambda results: None,
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
     They are replayed one on top of another, verified as windows, and each window lands by one
     fast-forward. A worker that does not fit waits until those before it have landed, and is then
     tried on the target alone. A worker that cannot land is reported; the others still land. Workers
-    in `skip` are left out. `tell` receives lines for the user, `show` the progress of runs,
-    `narrate` the progress of transfers, `note` the outcomes as they become known. Raises Refused,
-    before any change, if the caller may not land a worker or the repository's verify commands are
-    not trusted.
+    in `skip` are left out. Results are reported as they become known. Raises Refused, before any
+    change, if the caller may not land a worker or the repository's verify commands are not trusted.
     """
     named = choose(session, names, everything=False)  # their state before other queues ran
     if not (keep or everything):
         start_early_checks(session, named)
     from gitworker.landing.queue import Queue  # 20 ms, while git reads the worktrees
 
-    with _hold_queue(session, tell):
+    with _hold_queue(session):
         found = choose(session, [], everything=True) if everything else named
         chosen = [worker for worker in found if worker.worker_id not in skip]
-        queue = Queue(
-            session,
-            keep=keep,
-            tell=tell,
-            show=show,
-            narrate=narrate,
-            note=note,
-        )
+        queue = Queue(session, keep=keep)
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 
 
 @contextmanager
-def _hold_queue(session: Session, tell: Callable[[str], None]) -> Iterator[None]:
+def _hold_queue(session: Session) -> Iterator[None]:
     """Hold the queue's lock: one queue at a time verifies and lands."""
     with ExitStack() as held:
         try:
@@ -80,7 +63,7 @@ def _hold_queue(session: Session, tell: Callable[[str], None]) -> Iterator[None]
             from gitworker.verify.verify_worktree import require_outside  # 5 ms, only to wait
 
             require_outside(session)
-            tell("another merge is running; this one waits for it to end")
+            session.report(Notice("another merge is running; this one waits for it to end"))
             held.enter_context(hold(session.queue_lock, name="queue", timeout_s=WAIT_AT_MOST_S))
         yield
 

@@ -65,7 +65,7 @@ def settle_pushes(session: Session) -> None:
     for name in sorted(set(remotes.values())):
         if name in known_remotes(session):
             with suppress(NotFound):  # the branch does not exist there: it took no commits
-                Remote(session, name).fetch()
+                Remote(session._replace(is_interactive=False), name).fetch()
         note_step(
             session, [number for number, remote in remotes.items() if remote == name], ANSWERED
         )

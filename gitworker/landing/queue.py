@@ -5,7 +5,7 @@ verified, so that reviewers can work. A verified window lands only if the target
 unchanged; otherwise it is rebuilt, and trees that passed are not verified again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from random import randrange
 
@@ -22,14 +22,14 @@ from gitworker.landing.queue_verify import TargetFails, WindowVerdict, label_of,
 from gitworker.landing.rules_queue import next_size, parents_first
 from gitworker.landing.window import land
 from gitworker.landing.window_assembly import Assembly
-from gitworker.lifecycle.outcome import Landed, NotLanded
 from gitworker.lifecycle.rules import is_approved, is_landed
 from gitworker.lifecycle.verdict import send_back_failed
 from gitworker.model.ids import Oid
+from gitworker.model.outcome import Landed, NotLanded
+from gitworker.progress import Notice, VerificationNotice, WorkersLanded
 from gitworker.repo.checkout.fastforward import check_forward
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip
-from gitworker.repo.remote.transfer import Narrate
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
@@ -39,7 +39,7 @@ from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, load_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
-from gitworker.verify.verify import RunProgress, Verdict, Verifier, require_trusted
+from gitworker.verify.verify import Verdict, Verifier, require_trusted
 from gitworker.worktrees.pool.pool import lender
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
@@ -58,9 +58,6 @@ COMMON = frozenset(
 )
 DECLINED = frozenset({"remote_hook_declined", "pre_push_declined"})
 FAILURES_AT_MOST = 3  # so many single failures in a row: their commits are not the cause
-ReportLine = Callable[[str], None]
-ReportOutcomes = Callable[[Sequence[Landed | NotLanded]], None]
-ShowProgress = Callable[[Sequence[RunProgress]], None]
 
 
 def window_size(session: Session) -> int | None:
@@ -84,23 +81,10 @@ class Queue:
     The caller holds the queue's lock.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        *,
-        keep: bool,
-        tell: ReportLine,
-        show: ShowProgress | None = None,
-        narrate: Narrate | None = None,
-        note: ReportOutcomes = lambda results: None,
-    ) -> None:
+    def __init__(self, session: Session, *, keep: bool) -> None:
         self.session = session
         self.results: dict[str, Landed | NotLanded] = {}
         self._keep = keep
-        self._tell = tell
-        self._show = show
-        self._narrate = narrate
-        self._on_results = note
         self._cache = ReplayCache()
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
@@ -156,12 +140,9 @@ class Queue:
         if self._waiting:
             require_trusted(session)
         self.session = session
-        self._verifier = self._resources.enter_context(self._verifier_of(session))
-        remote = open_remote(session, narrate=self._narrate)
+        self._verifier = self._resources.enter_context(Verifier(session, lend=lender(session)))
+        remote = open_remote(session)
         self._pushing = None if remote is None else Pushing(remote)
-
-    def _verifier_of(self, session: Session) -> Verifier:
-        return Verifier(session, tell=self._tell, show=self._show, lend=lender(session))
 
     def _try_window(self) -> bool:
         """Build a window, verify it and land the passing workers; return False without a window."""
@@ -220,7 +201,10 @@ class Queue:
             operation = find_last_operation(reader, "merge", worker=name, task=chosen.task_id)
         if operation is not None and worker.task_id == chosen.task_id:
             commit = operation.payload(MergeData).new
-            self._note({name: Landed(worker, commit, self.session.target, worker.worktree, None)})
+            result = Landed(
+                name, worker.task_id, commit, self.session.target, worker.worktree, None
+            )
+            self._note({name: result})
 
     def _read_worker(self, name: str) -> Worker:
         """Return the worker as currently stored."""
@@ -282,7 +266,8 @@ class Queue:
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
             if verdicts[-1]["cached"]:  # the verifier itself reports the others
-                self._tell(f"{label_of(window, int(str(verdicts[-1]['prefix'])))}: passed before")
+                label = label_of(window, int(str(verdicts[-1]["prefix"])))
+                self.session.report(VerificationNotice(f"{label}: passed before"))
             record_verdict(self.session, number, window, verdicts)
 
         try:
@@ -305,7 +290,7 @@ class Queue:
         session = self.session._replace(settings=settings_at(self.session, tip))
         if untrusted_commands(session, "verify"):
             return verified
-        with self._verifier_of(session) as verifier:
+        with Verifier(session, lend=lender(session)) as verifier:
             verdict = verifier.known(tip)
             if verdict is None:
                 verifier.start(tip, label=f"{window[-1].worker.worker_id}, by its own settings")
@@ -410,7 +395,7 @@ class Queue:
         if delay_s is None:
             self._fail_all(error)
             return
-        self._tell(f"{error.message}; trying again")
+        self.session.report(Notice(f"{error.message}; trying again"))
         self._pause_s = delay_s
 
     def _send_back(self, culprit: Prepared, verdict: Verdict) -> None:
@@ -432,7 +417,7 @@ class Queue:
     def _note(self, results: dict[str, Landed | NotLanded]) -> None:
         self.results |= results
         self._waiting = [name for name in self._waiting if name not in results]
-        self._on_results(list(results.values()))
+        self.session.report(WorkersLanded(list(results.values())))
 
     def _fail(self, name: str, error: GitWorkerError) -> None:
         self._note({name: NotLanded(name, error)})

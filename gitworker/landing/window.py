@@ -26,10 +26,10 @@ from gitworker.journal.finish_landing import (
 )
 from gitworker.journal.recover import finish_interrupted
 from gitworker.landing.prepare import Prepared
-from gitworker.lifecycle.outcome import Landed, NotLanded
 from gitworker.lifecycle.rules import landing_reason
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
+from gitworker.model.outcome import Landed, NotLanded
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
 from gitworker.repo.plumbing.lock import descriptor_of
 from gitworker.repo.worktrees.worktree_list import find_checkout
@@ -164,7 +164,9 @@ def _by_journal(
 def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
     """Return a landed worker whose worktree may still exist."""
     kept = find_left(session, worker)
-    return Landed(worker, Oid(commit), session.target, kept, why if kept else None)
+    return Landed(
+        worker.worker_id, worker.task_id, Oid(commit), session.target, kept, why if kept else None
+    )
 
 
 def _unrecorded(session: Session, error: Exception) -> GitWorkerError:
@@ -219,9 +221,9 @@ def _clean_up(
     for landing, cleaned in zip(landings, clean_up(session, landings), strict=True):
         if cleaned.discard is not None:
             discarded.append(cleaned.discard)
-        commit = landing.data.new
-        results[landing.worker.worker_id] = Landed(
-            landing.worker, commit, session.target, cleaned.kept, cleaned.why
+        worker, commit = landing.worker, landing.data.new
+        results[worker.worker_id] = Landed(
+            worker.worker_id, worker.task_id, commit, session.target, cleaned.kept, cleaned.why
         )
     close_merges(session, [operation for operation, _ in landed])
     publish_views(session, *results)

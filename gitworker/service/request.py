@@ -15,15 +15,15 @@ from gitworker.errors import as_gitworker_error
 from gitworker.journal.settle import settle
 from gitworker.journal.settled import Settled
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.plumbing.opening import OpeningAnswers, keep_target
-from gitworker.service.progress import (
+from gitworker.progress import (
     BranchSkipped,
     FilesOutdated,
-    Notice,
     OperationOpen,
     OperationSettled,
     Progress,
+    ignore,
 )
+from gitworker.repo.plumbing.opening import OpeningAnswers, keep_target
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -37,37 +37,37 @@ class Opened(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The origin of a request: a directory of the repository and an identity.
+    """The origin of a request: a directory of the repository, an identity, a receiver of events.
 
     Without `directory` it is the working directory, without `environment` the process's own. Both
-    defaults are for the command line.
+    defaults are for the command line. `is_interactive`: a person at a terminal can answer git's
+    questions. `opening` holds git's answers that the caller has requested already.
     """
 
     directory: str | None = None
     identity: str | None = None
     environment: Mapping[str, str] | None = None
+    report: Progress = ignore
+    is_interactive: bool = False
+    opening: OpeningAnswers | None = None
 
 
-def open_quickly(
-    request: Request, report: Progress, opening: OpeningAnswers | None = None
-) -> Session:
+def open_quickly(request: Request) -> Session:
     """Open an initialised repository and settle nothing."""
-    return _open(request, report, create=False, opening=opening)
+    return _open(request, create=False)
 
 
-def open_without_settings(request: Request, report: Progress) -> Session:
+def open_without_settings(request: Request) -> Session:
     """Open an initialised repository to repair it, although its settings cannot be read."""
-    return _open(request, report, create=False, opening=None, reads_settings=False)
+    return _open(request, create=False, reads_settings=False)
 
 
-def open_settled(
-    request: Request, report: Progress, *, create: bool, opening: OpeningAnswers | None = None
-) -> Opened:
+def open_settled(request: Request, *, create: bool) -> Opened:
     """Open a repository and settle interrupted operations and overdue workers.
 
     `create` sets the repository up if it is not. In a read-only repository nothing is settled.
     """
-    session = _open(request, report, create=create, opening=opening)
+    session = _open(request, create=create)
     session.git.version(cache=f"{session.paths.root}/git-version")
     if session.store.is_read_only:
         return Opened(session, Settled([], []), None)
@@ -75,47 +75,33 @@ def open_settled(
     keep_target(session.paths, session.target)
     settled, workers = settle(session)
     start_upkeep_job(session.store, session.repository.common_dir)
-    _report_settled(settled, report)
+    _report_settled(settled, request.report)
     return Opened(session, settled, workers)
 
 
-def open_for_change(
-    request: Request, report: Progress, opening: OpeningAnswers | None = None
-) -> Session:
+def open_for_change(request: Request) -> Session:
     """Open a repository to change it; raise Unavailable if its state cannot be written."""
-    session = open_settled(request, report, create=True, opening=opening).session
+    session = open_settled(request, create=True).session
     session.store.require_writable()
     return session
 
 
-def open_to_read(
-    request: Request, report: Progress, opening: OpeningAnswers | None = None
-) -> tuple[Session, dict[Ref, Oid]]:
+def open_to_read(request: Request) -> tuple[Session, dict[Ref, Oid]]:
     """Open a repository to read it, new commits published; return the branch tips too."""
-    opened = open_settled(request, report, create=False, opening=opening)
+    opened = open_settled(request, create=False)
 
     def skipped(ref: Ref, error: Exception) -> None:
-        report(BranchSkipped(ref, as_gitworker_error(error)))
+        request.report(BranchSkipped(ref, as_gitworker_error(error)))
 
     return opened.session, drain(opened.session, opened.workers, skipped=skipped)
 
 
-def _open(
-    request: Request,
-    report: Progress,
-    *,
-    create: bool,
-    opening: OpeningAnswers | None,
-    reads_settings: bool = True,
-) -> Session:
-    session = open_session(
+def _open(request: Request, *, create: bool, reads_settings: bool = True) -> Session:
+    return open_session(
         directory=request.directory, identity=request.identity, env=request.environment,
-        create=create, opening=opening,
-        reads_settings=reads_settings,
+        create=create, opening=request.opening, reads_settings=reads_settings,
+        report=request.report, is_interactive=request.is_interactive,
     )  # fmt: skip
-    if session.note:
-        report(Notice(session.note))
-    return session
 
 
 def _report_settled(settled: Settled, report: Progress) -> None:

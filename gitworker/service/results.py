@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gitworker.lifecycle.outcome import Landed, NotLanded
+from gitworker.model.outcome import Landed, NotLanded
 from gitworker.model.ref_names import short_name
 from gitworker.store.workers import Worker
 
@@ -42,7 +42,7 @@ RENDERED_BY = {
     "gitworker.journal.gc.gc": "gitworker.service.results:gc_json",
     "gitworker.journal.undo.undo": "gitworker.service.results:undo_json",
     "gitworker.landing.landing_plan": "gitworker.service.results:planned_json",
-    "gitworker.lifecycle.outcome": "gitworker.service.results:landed_json",
+    "gitworker.model.outcome": "gitworker.service.results:landed_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
     "gitworker.verify.verify": "gitworker.service.results:verdict_json",
     "gitworker.workers.adopt": "gitworker.service.results:adopted_json",
@@ -133,9 +133,9 @@ def landed_json(result: Landed | NotLanded) -> dict[str, Any]:
     if isinstance(result, NotLanded):
         return {"worker": result.worker_id, "landed": False, "error": result.error.to_json()}
     return {
-        "worker": result.worker.worker_id,
+        "worker": result.worker_id,
         "landed": True,
-        "task": result.worker.task_id,
+        "task": result.task_id,
         "commit": result.commit,
         "target": short_name(result.target),
         "kept": result.kept,

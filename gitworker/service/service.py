@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.errors import GitWorkerError, as_gitworker_error
 from gitworker.lifecycle.find import require_worker
-from gitworker.service.progress import (
-    FilesOutdated,
-    OutputLine,
-    Progress,
-    Verifying,
-    WorkersLanded,
-    ignore,
-)
+from gitworker.progress import FilesOutdated, Progress, ignore
 from gitworker.service.request import Request, open_for_change, open_quickly, open_to_read
 
 if TYPE_CHECKING:
@@ -37,8 +30,8 @@ if TYPE_CHECKING:
     from gitworker.journal.undo.undo import Undone
     from gitworker.landing.landing_plan import Planned
     from gitworker.landing.queue_status import QueueStatus
-    from gitworker.lifecycle.outcome import Landed, NotLanded
     from gitworker.model.ids import Oid, Ref
+    from gitworker.model.outcome import Landed, NotLanded
     from gitworker.observe.agents import AgentList
     from gitworker.observe.bus import BusStats
     from gitworker.observe.logs.log import Log
@@ -50,7 +43,6 @@ if TYPE_CHECKING:
     from gitworker.radar.radar import RadarResult
     from gitworker.session import Session
     from gitworker.store.workers import Worker
-    from gitworker.verify.verify import RunProgress as Running
     from gitworker.verify.verify import Verdict
     from gitworker.workers.adopt import Adopted
     from gitworker.workers.approve import Approved, NotApproved
@@ -89,8 +81,7 @@ class Service:
         environment: Mapping[str, str] | None = None,
         progress: Progress = ignore,
     ) -> None:
-        self._request = Request(directory, identity, environment or {})
-        self._report = progress
+        self._request = Request(directory, identity, environment or {}, progress)
 
     # ------------------------------------------------------------------ workers
     def spawn(
@@ -104,9 +95,7 @@ class Service:
         from gitworker.workers.spawn import SpawnRequest as SpawnRequest
         from gitworker.workers.spawn import refill_pool, spawn
 
-        wanted = SpawnRequest(
-            parse_worker_id(worker), parse_task_id(task), title, start, narrate=self._narrate
-        )
+        wanted = SpawnRequest(parse_worker_id(worker), parse_task_id(task), title, start)
         with self._acting() as session:
             spawned = spawn(session, wanted)
             refill_pool(session)
@@ -120,9 +109,8 @@ class Service:
         from gitworker.workers.adopt import AdoptRequest, adopt
 
         wanted = AdoptRequest(
-            name, parse_worker_id(worker), parse_task_id(task), title=title, rename=rename,
-            narrate=self._narrate,
-        )  # fmt: skip
+            name, parse_worker_id(worker), parse_task_id(task), title=title, rename=rename
+        )
         with self._acting() as session:
             return adopt(session, wanted)
 
@@ -189,17 +177,8 @@ class Service:
         """Land approved workers, or all of them; events report runs and results on the way."""
         from gitworker.landing.merge import merge
 
-        def show(runs: Sequence[Running]) -> None:
-            self._report(Verifying(runs))
-
-        def note(results: Sequence[Landed | NotLanded]) -> None:
-            self._report(WorkersLanded(results))
-
         with self._acting() as session:
-            return merge(
-                session, list(workers), everything=everything, keep=keep, tell=self._narrate,
-                show=show, narrate=self._narrate, note=note,
-            )  # fmt: skip
+            return merge(session, list(workers), everything=everything, keep=keep)
 
     def plan_merge(self, workers: Sequence[str] = (), *, everything: bool = False) -> list[Planned]:
         """Return the windows in which workers would land if all of them pass."""
@@ -215,10 +194,7 @@ class Service:
         with self._acting() as session:
             found = self._worker(session, worker)
             commit = session.git.require_oid(found.ref, "branch")
-            return verify_once(
-                session, commit, label=found.worker_id, force=force,
-                show=lambda runs: self._report(Verifying(runs)),
-            )  # fmt: skip
+            return verify_once(session, commit, label=found.worker_id, force=force)
 
     # ------------------------------------------------------------------ views
     def status(self) -> StatusScreen:
@@ -324,7 +300,7 @@ class Service:
                 export_logs(session.store, session.paths)
                 notify_followers(session.paths.bell)
             except (OSError, GitWorkerError) as error:  # the message is durable already
-                self._report(FilesOutdated(as_gitworker_error(error)))
+                session.report(FilesOutdated(as_gitworker_error(error)))
         return sent
 
     def search(self, words: Sequence[str], *, limit: int = 20) -> list[SearchResult]:
@@ -396,7 +372,7 @@ class Service:
     # ------------------------------------------------------------------ opening
     @contextmanager
     def _acting(self) -> Iterator[Session]:
-        session = open_for_change(self._request, self._report)
+        session = open_for_change(self._request)
         try:
             yield session
         finally:
@@ -409,7 +385,7 @@ class Service:
 
     @contextmanager
     def _reading_tips(self) -> Iterator[tuple[Session, dict[Ref, Oid]]]:
-        session, tips = open_to_read(self._request, self._report)
+        session, tips = open_to_read(self._request)
         try:
             yield session, tips
         finally:
@@ -417,7 +393,7 @@ class Service:
 
     @contextmanager
     def _quickly(self) -> Iterator[Session]:
-        session = open_quickly(self._request, self._report)
+        session = open_quickly(self._request)
         try:
             yield session
         finally:
@@ -426,6 +402,3 @@ class Service:
     def _worker(self, session: Session, name: str) -> Worker:
         with session.store.read() as reader:
             return require_worker(reader, name, session)
-
-    def _narrate(self, text: str) -> None:
-        self._report(OutputLine(text))

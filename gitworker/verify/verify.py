@@ -6,7 +6,7 @@ does not run again, whichever commit has it. Runs are recorded after they have e
 
 import os
 import select
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound, Unavailable, as_gitworker_error
 from gitworker.model.ids import RESERVED, Oid
+from gitworker.progress import RunProgress, VerificationNotice, Verifying
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.store.commits.verify_runs import (
@@ -30,12 +31,12 @@ from gitworker.verify.rules_verify import (
     verdict_text,
 )
 from gitworker.verify.trust import require_trusted
-from gitworker.verify.verify_job import RunProgress, VerifyJob
+from gitworker.verify.verify_job import VerifyJob
 from gitworker.verify.verify_repair import sparse_patterns
 from gitworker.verify.verify_run import CommandRun, RunLog, RunResult, require_space
 from gitworker.verify.verify_worktree import Lend, Slot, require_outside, take_slot
 
-__all__ = ["NoVerdict", "RunProgress", "Verdict", "Verifier", "require_trusted"]
+__all__ = ["NoVerdict", "Verdict", "Verifier", "require_trusted"]
 TICK_MS = 500  # a shell that is killed alone sends nothing, so it is polled
 
 
@@ -64,21 +65,12 @@ NOTHING_TO_RUN = Verdict(passed=True, cached=False, flaky=False, reason="", log=
 class Verifier:
     """Runs the verify commands, at most `merge.parallel` at once; for one thread, in a `with`.
 
-    On exit it kills the remaining runs and releases the worktrees. `tell` receives a line at each
-    start and end; `show` receives the current runs twice a second during `wait`.
+    On exit it kills the remaining runs and releases the worktrees. Reports each start and end, and
+    during `wait` the current runs.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        *,
-        tell: Callable[[str], None] | None = None,
-        show: Callable[[Sequence[RunProgress]], None] | None = None,
-        lend: Lend | None = None,
-    ) -> None:
+    def __init__(self, session: Session, *, lend: Lend | None = None) -> None:
         self._session = session
-        self._tell = tell or (lambda _: None)
-        self._show = show or (lambda _: None)
         self._lend = lend
         self._trees: dict[Oid, str] = {}
         self._jobs: dict[Oid, VerifyJob] = {}
@@ -257,7 +249,7 @@ class Verifier:
             timeout_s=settings.verify_timeout_s,
         )
         if not job.is_second:
-            self._tell(f"verifying {job.name}")
+            self._notify(f"verifying {job.name}")
 
     def _check(self, job: VerifyJob, run: CommandRun) -> RunResult | None:
         """Return how a run ended; None while it runs, or if it starts a second time."""
@@ -292,7 +284,7 @@ class Verifier:
         assert job.log is not None
         job.is_second = True
         job.log.write(f"\n{verdict_text('failed', job.duration_ms, reason)}; once more\n")
-        self._tell(f"{job.name}: {reason}; running it once more")
+        self._notify(f"{job.name}: {reason}; running it once more")
         self._start_run(job)
 
     def _finish(self, commit: Oid, job: VerifyJob, ended: RunResult) -> tuple[Oid, Verdict]:
@@ -314,7 +306,7 @@ class Verifier:
             crash_point("verify-recorded")
         finally:
             job.stop()
-        self._tell(f"{job.name}: {verdict_text(outcome, job.duration_ms, ended.reason)}")
+        self._notify(f"{job.name}: {verdict_text(outcome, job.duration_ms, ended.reason)}")
         return commit, Verdict(
             passed=passed, cached=False, flaky=flaky, reason=ended.reason, log=job.log.path,
             duration_ms=job.duration_ms,
@@ -329,7 +321,10 @@ class Verifier:
                 poll.register(job.run, select.POLLIN)
                 pause_ms = min(pause_ms, job.run.time_left_ms())
         poll.poll(pause_ms)
-        self._show(list(self.running.values()))
+        self._session.report(Verifying(list(self.running.values())))
+
+    def _notify(self, text: str) -> None:
+        self._session.report(VerificationNotice(text))
 
 
 def _verdict(run: VerifyRun) -> Verdict:

@@ -1,22 +1,12 @@
 """A commit in verification: its worktree, its log, its run."""
 
-from typing import NamedTuple
-
 from gitworker import clock
 from gitworker.model.ids import Oid
+from gitworker.progress import RunProgress
 from gitworker.verify.verify_run import CommandRun, RunLog
 from gitworker.verify.verify_worktree import Slot
 
 SHORT = 10
-
-
-class RunProgress(NamedTuple):
-    """A run that has not ended: the current command, its duration, the path of its log."""
-
-    label: str
-    command: str
-    elapsed_ms: int
-    log: str
 
 
 class VerifyJob:

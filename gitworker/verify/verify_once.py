@@ -1,11 +1,9 @@
 """verify: run the verify commands on one commit at a user's request."""
 
-from collections.abc import Callable, Sequence
-
 from gitworker.model.ids import Oid
 from gitworker.session import Session
 from gitworker.verify.trust import require_trusted
-from gitworker.verify.verify import RunProgress, Verdict, Verifier
+from gitworker.verify.verify import Verdict, Verifier
 from gitworker.verify.verify_worktree import Lend
 
 
@@ -15,7 +13,6 @@ def verify_once(
     *,
     label: str,
     force: bool = False,
-    show: Callable[[Sequence[RunProgress]], None] | None = None,
     lend: Lend | None = None,
 ) -> Verdict:
     """Return the verdict on a commit: the recorded one unless `force`, else of a run now.
@@ -24,7 +21,7 @@ def verify_once(
     they cannot be run.
     """
     require_trusted(session)
-    with Verifier(session, show=show, lend=lend) as verifier:
+    with Verifier(session, lend=lend) as verifier:
         known = verifier.known(commit)
         if known is not None and not (force and session.settings.verify_commands):
             return known

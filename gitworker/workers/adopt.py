@@ -5,7 +5,6 @@ worker's branch by git itself, and only if the caller allows it. The operation i
 first, so the next command can roll back a killed adoption.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitworker import clock
@@ -47,8 +46,7 @@ from gitworker.worktrees.worktree_root import ready_root
 class AdoptRequest:
     """A worker, its task and `name`: a branch or the path of a worktree.
 
-    `rename` allows the branch to get the name `<worker>/<task>`; `narrate` receives the output of
-    the setup commands of a new worktree.
+    `rename` allows the branch to get the name `<worker>/<task>`.
     """
 
     name: str
@@ -56,7 +54,6 @@ class AdoptRequest:
     task: TaskId
     title: str = ""
     rename: bool = False
-    narrate: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
             raise
     crash_point("adopt.recorded")
     publish_views(session, wanted.worker)
-    run_setup(session, setup, worker, narrate=wanted.narrate)
+    run_setup(session, setup, worker)
     adopted = SpawnedWorker(worker, data.path, data.branch, data.base)
     return Adopted(adopted, None if ref == found.ref else found.branch)
 

@@ -4,7 +4,6 @@
 journal is written before anything is made, so the next command can roll back a killed spawn.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from gitworker import clock
@@ -37,8 +36,7 @@ from gitworker.worktrees.worktree_root import ready_root
 class SpawnRequest(NamedTuple):
     """A worker and its task; `must_exist` means that the worker must exist already (assign).
 
-    `start` is a revision, a remote branch or a worker, None for the target's tip. `narrate`
-    receives the progress of a fetch and the output of the setup, line by line.
+    `start` is a revision, a remote branch or a worker, None for the target's tip.
     """
 
     worker: WorkerId
@@ -46,7 +44,6 @@ class SpawnRequest(NamedTuple):
     title: str = ""
     start: str | None = None
     must_exist: bool = False
-    narrate: Callable[[str], None] | None = None
 
 
 class SpawnedWorker(NamedTuple):
@@ -71,9 +68,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         roll_back_spawns(session, worker=request.worker, task=request.task)
         with session.store.read() as reader:
             require_assignable(reader, request.worker, request.task, must_exist=request.must_exist)
-        base, parent = choose_base(
-            session, request.worker, request.task, start=request.start, narrate=request.narrate
-        )
+        base, parent = choose_base(session, request.worker, request.task, start=request.start)
         ready_root(session)
         path = make_room(session, worker=request.worker, task=request.task)
         branch = branch_of(request.worker, request.task)
@@ -103,7 +98,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             raise
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
-    run_setup(session, setup, worker, narrate=request.narrate)
+    run_setup(session, setup, worker)
     return SpawnedWorker(worker, path, branch, base)
 
 

@@ -16,6 +16,7 @@ from fixtures.repos import Repo
 from gitworker.branches.remote import PushResult, follow_remote, open_remote
 from gitworker.errors import Conflict, GitWorkerError, Internal, NotFound, Refused
 from gitworker.model.ids import Oid
+from gitworker.progress import Event, OutputLine
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from tests.branches.remotes import Upstream, answering, require_program, serving
@@ -294,12 +295,13 @@ def test_interrupt(upstream: Upstream) -> None:
 
 
 def test_progress(upstream: Upstream) -> None:
-    """A listener gets the progress of the transfer, line by line."""
-    lines: list[str] = []
-    remote = open_remote(upstream.world.session(), narrate=lines.append)
+    """The progress of a transfer is reported line by line if a person is present."""
+    events: list[Event] = []
+    session = upstream.world.session(report=events.append)
+    remote = open_remote(session._replace(is_interactive=True))
     assert remote is not None
     remote.push(upstream.commit(), expect=Oid(upstream.tip))
-    assert [line for line in lines if "100%" in line]
+    assert [one for one in events if isinstance(one, OutputLine) and "100%" in one.text]
 
 
 def test_hook_variables(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:

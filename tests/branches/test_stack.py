@@ -152,10 +152,7 @@ def test_stack_named_in_the_wrong_order(world: World) -> None:
     for name in ("auth", "ui"):
         world.submit(name)
         world.approve(name)
-    results = {
-        one.worker_id if isinstance(one, NotLanded) else one.worker.worker_id: type(one)
-        for one in world.merge("ui", "auth")
-    }
+    results = {one.worker_id: type(one) for one in world.merge("ui", "auth")}
     assert results["auth"] is Landed
     if results["ui"] is NotLanded:
         world.land("ui")

@@ -174,7 +174,7 @@ def test_everything(world: World) -> None:
         world.approved(name, f"t{number}", {name: "1\n"})
     world.in_review("eve", "t9", {"eve": "1\n"})
     results = world.merge(everything=True)
-    assert [result.worker.worker_id for result in results if isinstance(result, Landed)] == [
+    assert [result.worker_id for result in results if isinstance(result, Landed)] == [
         "zoe", "bob", "amy",
     ]  # fmt: skip
     assert world.worker("eve").state == "IN_REVIEW"

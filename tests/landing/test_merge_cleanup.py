@@ -98,7 +98,8 @@ def test_head_detached_at_a_landed_commit(world: World) -> None:
 def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
     """A commit made between the check of a worktree and its removal is kept by a rescue ref."""
     place = world.approved("auth", "login", {"a": "1\n"})
-    landed = world.land("auth", keep=True).worker
+    world.land("auth", keep=True)
+    landed = world.worker("auth")
     looked = WorkerToRemove(landed, dirty=False, known=(world.tip("auth/login"),))
     late = world.commit("auth", {"late": "x\n"})
     (operation,) = plan_removals(world.session(), [looked], "remove")
@@ -168,7 +169,8 @@ def test_commit_after_the_landing_is_kept(world: World) -> None:
     from gitworker.repo.plumbing.refs import find_ref
 
     place = world.approved("auth", "login", {"a": "1\n"})
-    landed = world.land("auth", keep=True).worker
+    world.land("auth", keep=True)
+    landed = world.worker("auth")
     late = world.commit("auth", {"late": "x\n"})
     session = world.session()
     (cleaned,) = remove_landed(session, [LandedWorker(landed)])

@@ -9,6 +9,7 @@ import pytest
 
 from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded
+from gitworker.progress import Event, Notice
 from gitworker.radar.radar import survey
 from gitworker.repo.plumbing.lock import hold
 from gitworker.workers.start import start
@@ -32,7 +33,7 @@ def approve_each(world: World, **texts: str) -> None:
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
     """Return the workers that landed."""
-    return [result.worker.worker_id for result in results if isinstance(result, Landed)]
+    return [result.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
@@ -223,16 +224,16 @@ def test_a_second_queue_waits_for_its_turn(verified: World) -> None:
     approve_each(verified, amy="1")
     lines: list[str] = []
 
-    def tell(line: str) -> None:
-        lines.append(line)
-        if "waits for it to end" in line:
+    def report(event: Event) -> None:
+        if isinstance(event, Notice) and "waits for it to end" in event.text:
+            lines.append(event.text)
             turn.close()
 
     turn = contextlib.ExitStack()
     turn.enter_context(hold(verified.session().queue_lock, name="queue"))
     with turn:
-        assert landed(verified.merge("amy", tell=tell)) == ["amy"]
-    assert "waits for it to end" in lines[0]
+        assert landed(verified.merge("amy", report=report)) == ["amy"]
+    assert len(lines) == 1
 
 
 def test_the_radar_orders_a_window(verified: World) -> None:

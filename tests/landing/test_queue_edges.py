@@ -13,6 +13,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded, merge
 from gitworker.model.ids import Oid
+from gitworker.progress import Event, Notice
 from gitworker.verify.target_settings import settings_at
 from gitworker.verify.trust import trust, untrusted_commands
 from gitworker.verify.verify_once import verify_once
@@ -25,7 +26,7 @@ FILE = f'[verify]\ncommands = ["{CHECK}"]\n'
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
     """Return the workers that landed."""
-    return [result.worker.worker_id for result in results if isinstance(result, Landed)]
+    return [result.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
@@ -169,14 +170,11 @@ def test_a_worker_that_another_merge_landed(world: World) -> None:
     class Turn:
         """Land amy at the moment at which the other merge reports that it waits."""
 
-        def __init__(self) -> None:
-            self.lines: list[str] = []
-
-        def __call__(self, line: str) -> None:
-            self.lines.append(line)
-            held.kill()
-            held.wait()
-            assert landed(world.merge("amy")) == ["amy"]
+        def __call__(self, event: Event, /) -> None:
+            if isinstance(event, Notice):
+                held.kill()
+                held.wait()
+                assert landed(world.merge("amy")) == ["amy"]
 
     script = (
         "import sys, time; from gitworker.repo.plumbing.lock import hold\n"
@@ -186,7 +184,7 @@ def test_a_worker_that_another_merge_landed(world: World) -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as held:
         assert held.stdout is not None
         assert held.stdout.readline() == b"held\n"
-        assert landed(world.merge("amy", tell=Turn())) == ["amy"]
+        assert landed(world.merge("amy", report=Turn())) == ["amy"]
     assert world.query("SELECT COUNT(*) FROM landings") == [(1,)]
 
 

@@ -44,7 +44,7 @@ def declining(
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
     """Return the workers that landed."""
-    return [result.worker.worker_id for result in results if isinstance(result, Landed)]
+    return [result.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.landing.merge import Landed, NotLanded
+from gitworker.progress import Event, Notice
 from tests.workers.world import World
 
 
@@ -79,12 +80,14 @@ def test_another_push_is_faster(world: World, remote: Repo, tmp_path: Path) -> N
         f"test -e {once} && exit 0; touch {once};"
         f' env -i PATH="$PATH" git -C {clone} push -q origin HEAD:main',
     )
-    lines: list[str] = []
-    (result,) = world.merge("auth", tell=lines.append)
+    events: list[Event] = []
+    (result,) = world.merge("auth", report=events.append)
     assert isinstance(result, Landed)
     assert world.tip("main~1") == theirs
     assert tip(remote) == result.commit
-    assert any("moved since it was fetched" in line for line in lines)
+    assert any(
+        "moved since it was fetched" in one.text for one in events if isinstance(one, Notice)
+    )
 
 
 def test_a_hook_declines(world: World, remote: Repo) -> None:

@@ -8,7 +8,7 @@ from tests.workers.world import World
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
     """Return the workers that landed."""
-    return [result.worker.worker_id for result in results if isinstance(result, Landed)]
+    return [result.worker_id for result in results if isinstance(result, Landed)]
 
 
 def approve_three(world: World, **files: dict[str, str]) -> None:

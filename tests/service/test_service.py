@@ -12,8 +12,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import NotFound, Refused, Unavailable
 from gitworker.model.ids import Branch, Oid
+from gitworker.progress import Event, OperationSettled, WorkersLanded
 from gitworker.service import Service, open_repository, to_json
-from gitworker.service.progress import Event, OperationSettled, WorkersLanded
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.spawn_data import SpawnData
 from tests.cli.kit import ok

@@ -17,6 +17,7 @@ from gitworker.app import (
 )
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.paths import write_worktree_owner
+from gitworker.progress import Event, Notice
 from gitworker.session import Session
 from tests.conftest import git
 
@@ -168,12 +169,20 @@ def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Pa
     assert not (tmp_path / "elsewhere" / "worker-state").exists()
 
 
+def target_of(at: Any, place: Any = None, **options: Any) -> tuple[str, str]:
+    """Open a session; return its target and the text that was reported."""
+    events: list[Event] = []
+    where = [] if place is None else [place]
+    session = at(*where, report=events.append, **options)
+    return session.target, "".join(one.text for one in events if isinstance(one, Notice))
+
+
 def test_another_name_of_the_target(repository: Path, at: Any) -> None:
     """A symbolic ref as target means its branch: that branch is moved and protected."""
     git(repository, "branch", "-m", "main", "trunk")
     git(repository, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
     for _ in range(2):
-        assert (at().target, at().note) == ("refs/heads/trunk", "")
+        assert target_of(at) == ("refs/heads/trunk", "")
     git(repository, "symbolic-ref", "refs/heads/trunk", "refs/heads/main")  # in a circle
     assert at().target.startswith("refs/heads/")
 
@@ -184,17 +193,15 @@ def test_a_person_changes_the_target(repository: Path, at: Any) -> None:
     git(repository, "branch", "trunk")
     git(repository, "branch", "next")
     git(repository, "config", "worker.target", "trunk")
-    session = at()
-    assert (session.target, session.note) == (
+    assert target_of(at) == (
         "refs/heads/trunk", "the target is now trunk; it was main",
     )  # fmt: skip
-    assert at().note == ""
-    session = at(env={**os.environ, "GITWORKER_TARGET": "next"})
-    assert (session.target, session.note) == (
+    assert target_of(at)[1] == ""
+    assert target_of(at, env={**os.environ, "GITWORKER_TARGET": "next"}) == (
         "refs/heads/next", "the target is now next; it was trunk",
     )  # fmt: skip
     git(repository, "config", "worker.target", "unborn")
-    assert (at().target, at().note) == ("refs/heads/unborn", "")
+    assert target_of(at) == ("refs/heads/unborn", "")
     git(repository, "config", "--unset", "worker.target")
     assert at().target == "refs/heads/next"
 
@@ -208,7 +215,7 @@ def test_an_agent_changes_no_target(repository: Path, at: Any, tmp_path: Path) -
     git(repository, "branch", "evil")
     env = {**os.environ, "GITWORKER_TARGET": "evil"}
     assert at(linked, env=env).target == "refs/heads/main"
-    assert "the target stays main" in at(linked, env=env, identity="hq").note
+    assert "the target stays main" in target_of(at, linked, env=env, identity="hq")[1]
     assert at(env={**env, "GITWORKER_ID": "auth"}).target == "refs/heads/main"
     assert at(env=env, attended=False).target == "refs/heads/main"
     git(linked, "config", "worker.target", "evil")

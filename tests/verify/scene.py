@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.repos import Content, Repo
 from gitworker.model.ids import Oid
+from gitworker.progress import Progress, ignore
 from gitworker.session import Session
 from gitworker.verify.verify import Verdict, Verifier
 from tests.workers.world import World
@@ -34,9 +35,9 @@ class VerifyScene:
         for name, value in values.items():
             self._monkeypatch.setenv(f"GITWORKER_{name.upper()}", str(value))
 
-    def session(self) -> Session:
+    def session(self, *, report: Progress = ignore) -> Session:
         """Open a session with these settings."""
-        return self.world.session()
+        return self.world.session(report=report)
 
     def commit(self, files: Mapping[str, Content], message: str = "More") -> Oid:
         """Commit on the target and return the commit."""
@@ -46,10 +47,10 @@ class VerifyScene:
         """Return a commit."""
         return Oid(self.world.tip(revision))
 
-    def verify(self, commit: Oid | None = None, **options: Any) -> Verdict:
+    def verify(self, commit: Oid | None = None, *, report: Progress = ignore) -> Verdict:
         """Run the commands on a commit, by default the target's; it must not be known yet."""
         commit = commit or self.tip()
-        with Verifier(self.session(), **options) as verifier:
+        with Verifier(self.session(report=report)) as verifier:
             assert verifier.known(commit) is None
             return run(verifier, commit)
 

@@ -7,6 +7,7 @@ import pytest
 
 from gitworker.errors import NotFound, Refused, Unavailable
 from gitworker.model.ids import Oid
+from gitworker.progress import Event, VerificationNotice, Verifying
 from gitworker.verify.verify import Verifier
 from tests.store.disks import fill, small_disk
 from tests.verify.scene import EXACT, VerifyScene, output, run
@@ -15,8 +16,9 @@ from tests.verify.scene import EXACT, VerifyScene, output, run
 def test_a_pass(scene: VerifyScene) -> None:
     """Commands run in order in a clean worktree at the commit, and the pass is recorded."""
     scene.set("cat README", "git rev-parse HEAD", EXACT)
-    shown: list[str] = []
-    verdict = scene.verify(tell=shown.append)
+    events: list[Event] = []
+    verdict = scene.verify(report=events.append)
+    shown = [event.text for event in events if isinstance(event, VerificationNotice)]
     assert (verdict.passed, verdict.cached, verdict.flaky, verdict.reason) == (
         True, False, False, "",
     )  # fmt: skip
@@ -150,8 +152,9 @@ def test_flaky(scene: VerifyScene, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     scene.set(f"test ! -e left && touch left && test -e {mark} || {{ touch {mark}; exit 7; }}")
     scene.set(os.environ["GITWORKER_VERIFY_COMMANDS"], verify_retry_flaky=True)
-    shown: list[str] = []
-    verdict = scene.verify(tell=shown.append)
+    events: list[Event] = []
+    verdict = scene.verify(report=events.append)
+    shown = [event.text for event in events if isinstance(event, VerificationNotice)]
     assert (verdict.passed, verdict.flaky) == (True, True)
     assert scene.runs() == [(scene.tip(), "passed", 1, "")]
     assert len(shown) == 3
@@ -196,12 +199,13 @@ def test_several_at_once(scene: VerifyScene, tmp_path: Path) -> None:
 def test_waiting_is_bounded(scene: VerifyScene) -> None:
     """A wait ends after its time limit, shows the running commands, and the run continues."""
     scene.set("exec sleep 300")
-    shown = []
-    with Verifier(scene.session(), show=lambda runs: shown.extend(runs)) as verifier:
+    events: list[Event] = []
+    with Verifier(scene.session(report=events.append)) as verifier:
         verifier.start(scene.tip(), label="auth, +3")
         assert verifier.wait(0.05) is None
         assert len(verifier.running) == 1
-    assert {(one.label, one.command) for one in shown} == {("auth, +3", "exec sleep 300")}
+    runs = [run for event in events if isinstance(event, Verifying) for run in event.runs]
+    assert {(one.label, one.command) for one in runs} == {("auth, +3", "exec sleep 300")}
     assert scene.runs() == []
 
 

@@ -27,6 +27,7 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.merge import Landed, NotLanded, merge
 from gitworker.liveness.start_daemon import lock_path
 from gitworker.model.ids import TaskId, WorkerId
+from gitworker.progress import Progress, ignore
 from gitworker.session import Session
 from gitworker.states.log.validate import validate_log
 from gitworker.store.tasks import StoredTask, find_task
@@ -86,14 +87,23 @@ class World:
         return self.tip("HEAD")
 
     # ------------------------------------------------------------------ operations
-    def session(self, cwd: Path | str | None = None, identity: str | None = None) -> Session:
+    def session(
+        self,
+        cwd: Path | str | None = None,
+        identity: str | None = None,
+        *,
+        report: Progress = ignore,
+    ) -> Session:
         """Open a session as a command started in `cwd` does."""
         with CWD_LOCK, contextlib.chdir(cwd or self.root):
-            return open_session(identity=identity)
+            return open_session(identity=identity, report=report)
 
-    def spawn(self, worker: str, task: str, **wanted: Any) -> SpawnedWorker:
+    def spawn(
+        self, worker: str, task: str, *, report: Progress = ignore, **wanted: Any
+    ) -> SpawnedWorker:
         """Spawn a worker."""
-        return spawn(self.session(), SpawnRequest(WorkerId(worker), TaskId(task), **wanted))
+        request = SpawnRequest(WorkerId(worker), TaskId(task), **wanted)
+        return spawn(self.session(report=report), request)
 
     def path(self, worker: str) -> Path:
         """Return a worker's worktree."""
@@ -132,9 +142,11 @@ class World:
         self.approve(worker)
         return place
 
-    def merge(self, *workers: str, **options: Any) -> list[Landed | NotLanded]:
+    def merge(
+        self, *workers: str, report: Progress = ignore, **options: Any
+    ) -> list[Landed | NotLanded]:
         """Land workers and return the outcome of each."""
-        return merge(self.session(), list(workers), **options)
+        return merge(self.session(report=report), list(workers), **options)
 
     def land(self, worker: str, **options: Any) -> Landed:
         """Land one worker; fail the test if it does not land."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Refused
+from gitworker.progress import Event, OutputLine
 from gitworker.workers.cancel import reset
 from gitworker.worktrees.populate.setup_commands import finish_setups
 from tests.workers.world import World, pass_time, unchanged, wait_until
@@ -25,18 +26,23 @@ def logs(world: World) -> str:
     return "".join(path.read_text() for path in (world.state_dir / "logs/setup").iterdir())
 
 
+def shown(events: list[Event]) -> str:
+    """Return the output that was reported."""
+    return "\n".join(event.text for event in events if isinstance(event, OutputLine))
+
+
 def test_commands(world: World) -> None:
     """The commands run in order in the worktree, know the worker, and are reported line by line."""
-    lines: list[str] = []
+    events: list[Event] = []
     set_up(
         world, 'echo "$GITWORKER_ID $GITWORKER_TASK $GITWORKER_REPOSITORY" >seat.o',
         "cat seat.o; echo late >&2", "git rev-parse --show-toplevel >top.o",
     )  # fmt: skip
-    place = Path(world.spawn("auth", "login", narrate=lines.append).path)
+    place = Path(world.spawn("auth", "login", report=events.append).path)
     assert (place / "seat.o").read_text() == f"auth login {world.root}\n"
     assert (place / "top.o").read_text() == f"{place}\n"
     assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
-    assert f"auth login {world.root}\nlate" in "\n".join(lines)
+    assert f"auth login {world.root}\nlate" in shown(events)
     assert "late" in logs(world)
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
@@ -85,12 +91,12 @@ def is_zombie(pid: int) -> bool:
 
 def test_its_log_is_deleted(world: World) -> None:
     """Deleting the log during the setup, as gc may do, fails no setup; output is still shown."""
-    lines: list[str] = []
+    events: list[Event] = []
     logs_dir = world.state_dir / "logs"
     set_up(world, f"echo one; rm -r '{logs_dir}'; echo two")
-    world.spawn("auth", "login", narrate=lines.append)
+    world.spawn("auth", "login", report=events.append)
     assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
-    assert "two" in "\n".join(lines)
+    assert "two" in shown(events)
     set_up(world, f"rm -r '{logs_dir}'; echo three; exit 4")
     with pytest.raises(Refused, match="status 4") as caught:
         world.spawn("bob", "other")

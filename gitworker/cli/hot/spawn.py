@@ -27,7 +27,7 @@ def run_spawn(words: list[str]) -> int | None:
     call = CommandLine(opening=opening)
     try:
         session = call.open()
-        spawned = spawn(session, SpawnRequest(worker, task, narrate=output.narrator()))
+        spawned = spawn(session, SpawnRequest(worker, task))
         output.answer_exact(spawned.path)
         refill_pool(session)
     finally:

@@ -4,9 +4,10 @@ from gitworker.clock import sleep
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of, tracking_ref
+from gitworker.progress import Progress
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
 from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
-from gitworker.repo.remote.transfer import Narrate, transfer
+from gitworker.repo.remote.transfer import transfer
 
 LIMIT_S = 600.0
 # Another process, for example an editor, fetches into the same ref at the same moment.
@@ -16,7 +17,7 @@ QUIET = ("--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch
 
 
 def fetch_branch(
-    git: Git, *, remote: str, branch: str, narrate: Narrate | None = None, limit_s: float = LIMIT_S
+    git: Git, *, remote: str, branch: str, report: Progress | None = None, limit_s: float = LIMIT_S
 ) -> Oid:
     """Fetch `branch` from `remote` into its remote-tracking ref and return its commit.
 
@@ -29,12 +30,12 @@ def fetch_branch(
     ref = ref_of(Branch(branch))
     tracking = tracking_ref(remote, ref)
     words = [*QUIET, "--", remote, f"+{ref}:{tracking}"]
-    result = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+    result = transfer(git, "fetch", words, report=report, limit_s=limit_s)
     for pause_s in PAUSES_S:
         if result.status == 0 or not any(mark in result.err for mark in CONTENTION):
             break
         sleep(pause_s)
-        result = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+        result = transfer(git, "fetch", words, report=report, limit_s=limit_s)
     if result.timed_out:
         raise out_of_time(verb="fetch", remote=remote, branch=branch, limit_s=limit_s)
     if result.status != 0:

@@ -6,9 +6,10 @@ push never replaces commits that another user pushed.
 
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
+from gitworker.progress import Progress
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
-from gitworker.repo.remote.transfer import Narrate, transfer
+from gitworker.repo.remote.transfer import transfer
 
 LIMIT_S = 900.0  # the user's pre-push hook may run tests
 WORDS = ("--porcelain", "--no-follow-tags", "--no-force", "--recurse-submodules=no", "--no-atomic")
@@ -21,7 +22,7 @@ def push_commit(
     ref: Ref,
     new: Oid,
     expect: Oid | None,
-    narrate: Narrate | None = None,
+    report: Progress | None = None,
     limit_s: float = LIMIT_S,
 ) -> bool:
     """Set a remote's branch to `new` if it is at `expect`; return whether it was.
@@ -36,7 +37,7 @@ def push_commit(
         git,
         "push",
         [*WORDS, *lease, "--", remote, f"{new}:{ref}"],
-        narrate=narrate,
+        report=report,
         limit_s=limit_s,
         settings=[f"remote.{remote}.mirror=false"],
     )

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gitworker.clock import monotonic_ms
+from gitworker.progress import OutputLine, Progress
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.git_environment import FIXED_ENV, NO_UPKEEP, dropped_names
-
-Narrate = Callable[[str], None]
 
 
 class TransferResult(NamedTuple):
@@ -30,22 +29,22 @@ def transfer(
     verb: str,
     words: Sequence[str],
     *,
-    narrate: Narrate | None,
+    report: Progress | None,
     limit_s: float,
     settings: Sequence[str] = (),
 ) -> TransferResult:
     """Run `git fetch` or `git push` to its end, or for `limit_s` seconds (0: no limit).
 
-    `narrate` receives the progress, one line at a time. Without it no user is assumed to be present
+    `report` receives the progress, one line at a time. Without it no user is assumed to be present
     and git asks for no password. An interrupt ends git too.
     """
     import git as gitpython  # 100 ms, only for transfers
 
     options = [part for setting in (*NO_UPKEEP, *settings) for part in ("-c", setting)]
-    progress = ["--progress"] if narrate is not None else ["--no-progress"]
+    progress = ["--progress"] if report is not None else ["--no-progress"]
     out: list[bytes] = []
     err: list[bytes] = []
-    parser = None if narrate is None else _progress(gitpython, narrate)
+    parser = None if report is None else _progress_parser(gitpython, report)
 
     def listen(line: bytes) -> None:
         err.append(line)
@@ -57,7 +56,7 @@ def transfer(
     running = gitpython.Git(git.directory).execute(
         [*_without_dropped(), "git", *options, verb, *progress, *words],
         as_process=True,
-        env=_environment(git, attended=narrate is not None),
+        env=_environment(git, attended=report is not None),
     )
     try:
         gitpython.cmd.handle_process_output(
@@ -114,15 +113,15 @@ def _text(lines: Sequence[bytes]) -> str:
     return b"".join(lines).decode("utf-8", "replace")
 
 
-def _progress(gitpython: Any, narrate: Narrate) -> Callable[[str], None]:
+def _progress_parser(gitpython: Any, report: Progress) -> Callable[[str], None]:
     """Return a parser of git's progress lines that passes on the last line of each phase."""
 
-    class Progress(gitpython.RemoteProgress):  # type: ignore[misc]
+    class Parser(gitpython.RemoteProgress):  # type: ignore[misc]
         def update(
             self, op_code: int, cur_count: Any, max_count: Any = None, message: str = ""
         ) -> None:
             if op_code & self.END:
-                narrate(self._cur_line or message)
+                report(OutputLine(self._cur_line or message))
 
-    handler: Callable[[str], None] = Progress().new_message_handler()
+    handler: Callable[[str], None] = Parser().new_message_handler()
     return handler

@@ -4,7 +4,6 @@ The modules for these are imported only if the settings require them.
 """
 
 import os
-from collections.abc import Callable
 
 from gitworker import clock, proc
 from gitworker.liveness.origin import this_origin
@@ -83,19 +82,13 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     )  # fmt: skip
 
 
-def run_setup(
-    session: Session,
-    operation: int | None,
-    worker: Worker,
-    *,
-    narrate: Callable[[str], None] | None,
-) -> None:
+def run_setup(session: Session, operation: int | None, worker: Worker) -> None:
     """Run the setup commands that `begin_setup` recorded; nothing if it recorded none.
 
-    `narrate` receives their output line by line. Raises Refused if one fails: the worker is then
-    FAILED, and its worktree stays.
+    Reports their output line by line. Raises Refused if one fails: the worker is then FAILED, and
+    its worktree stays.
     """
     if operation is not None:
         from gitworker.worktrees.populate.setup_commands import run_setup_commands  # 5 ms
 
-        run_setup_commands(session, operation, worker, narrate=narrate)
+        run_setup_commands(session, operation, worker)

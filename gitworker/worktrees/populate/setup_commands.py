@@ -6,7 +6,6 @@ fails, or is killed with its spawn, the worker is FAILED and keeps its worktree.
 
 import os
 import select
-from collections.abc import Callable
 from contextlib import closing, suppress
 
 from gitworker import clock
@@ -19,6 +18,7 @@ from gitworker.liveness.origin import is_local
 from gitworker.liveness.processes import is_running
 from gitworker.model.ids import Origin
 from gitworker.paths import open_regular
+from gitworker.progress import OutputLine, Progress
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -52,19 +52,17 @@ class _SetupTree:
         """Do nothing."""
 
 
-def run_setup_commands(
-    session: Session, operation: int, worker: Worker, *, narrate: Callable[[str], None] | None
-) -> None:
+def run_setup_commands(session: Session, operation: int, worker: Worker) -> None:
     """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.
 
-    Their output is written to a log and, line by line, to `narrate`. Raises Refused if one fails;
-    the worker is then FAILED and keeps its worktree. An interrupt counts as a failure and is raised
+    Their output is written to a log and reported line by line. Raises Refused if one fails; the
+    worker is then FAILED and keeps its worktree. An interrupt counts as a failure and is raised
     again.
     """
     reason = "it was interrupted"
     try:
         log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=clock.now_ms())
-        with closing(_LogFollower(log.path, narrate or (lambda _: None))) as follower:
+        with closing(_LogFollower(log.path, session.report)) as follower:
             ended = _run(session, worker, log, follower)
             reason = ended.reason
             log.close("failed" if reason else "passed", ended.duration_ms, reason)
@@ -163,15 +161,15 @@ def _run(session: Session, worker: Worker, log: RunLog, follower: "_LogFollower"
 
 
 class _LogFollower:
-    """Shows a log while it is written; works even if the file is deleted meanwhile."""
+    """Reports a log while it is written; works even if the file is deleted meanwhile."""
 
-    def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
+    def __init__(self, path: str, report: Progress) -> None:
         self._file = open(path, "rb", buffering=0, opener=open_regular)  # noqa: SIM115 - it lives as long as we do
-        self._narrate = narrate
+        self._report = report
         self._at = 0
 
     def catch_up(self) -> None:
-        """Show the complete lines written since the last call."""
+        """Report the complete lines written since the last call."""
         self._file.seek(self._at)
         while whole := self._file.read(CHUNK):
             end = whole.rfind(b"\n") + 1 or (len(whole) if len(whole) == CHUNK else 0)
@@ -179,7 +177,7 @@ class _LogFollower:
                 return
             self._at += end
             self._file.seek(self._at)
-            self._narrate(whole[:end].decode("utf-8", "replace").strip("\n"))
+            self._report(OutputLine(whole[:end].decode("utf-8", "replace").strip("\n")))
 
     def last_lines(self) -> str:
         """Return the last 20 lines of the log, at most 4 KiB."""

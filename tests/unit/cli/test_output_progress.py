@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.cli.output_progress import ProgressLine, runs_text
-from gitworker.verify.verify import RunProgress
+from gitworker.progress import OutputLine, RunProgress, VerificationNotice, Verifying
 
 
 def test_the_line(tmp_path: Path) -> None:
@@ -25,7 +25,10 @@ def test_the_line(tmp_path: Path) -> None:
 def test_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     """Without a terminal only lasting lines are written."""
     with ProgressLine() as line:
-        line.show([RunProgress("auth", "make", 0, "/nowhere")])
-        line.narrate("auth: passed")
+        line(Verifying([RunProgress("auth", "make", 0, "/nowhere")]))
+        line(OutputLine("Receiving objects: 100%"))
+        line(VerificationNotice("auth: passed"))
+    with ProgressLine(is_brief=True) as line:
+        line(VerificationNotice("bob: passed"))
     printed = capfd.readouterr()
     assert (printed.out, printed.err) == ("", "auth: passed\n")

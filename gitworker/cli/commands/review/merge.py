@@ -13,10 +13,11 @@ from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
-from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.landing.merge import merge
+from gitworker.model.outcome import Landed, NotLanded
 from gitworker.model.ref_names import short_name
+from gitworker.progress import Event, WorkersLanded
 from gitworker.service.results import landed_json, planned_json
-from gitworker.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,9 +56,7 @@ def command(
         raise Invalid("name workers, or use --all", "git worker merge --all", code="usage")
     if dry_run:
         return _plan(call, list(workers), everything=everything)
-    session = call.open()
-    offer_trust(call, session, "verify")
-    results = run_merge(call, session, list(workers), everything=everything, keep=keep)
+    results = run_merge(call, list(workers), asks=True, everything=everything, keep=keep)
     if call.as_json:
         output.document({"results": [landed_json(result) for result in results]})
     elif not results:
@@ -67,28 +66,38 @@ def command(
     )
 
 
+class LandingProgress(ProgressLine):
+    """Also prints each result as soon as it is known, except with --json."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+        self.output_error: Exception | None = None  # a closed output must not stop the queue
+
+    def __call__(self, event: Event, /) -> None:
+        """Show one event, or print the results that it reports."""
+        if not isinstance(event, WorkersLanded):
+            super().__call__(event)
+            return
+        self.clear()
+        try:
+            if not (self.output_error or self._as_json):
+                print_results(event.results)
+        except (OSError, GitWorkerError) as error:
+            self.output_error = error
+
+
 def run_merge(
-    call: CommandLine, session: Session, workers: list[str], **options: Any
+    call: CommandLine, workers: list[str], *, asks: bool = False, **options: Any
 ) -> list[Landed | NotLanded]:
-    """Run `merge`, print each result as soon as it is known (not with --json), show progress."""
-    unheard: list[Exception] = []  # a closed output must not stop the queue
-    with ProgressLine() as line:
-
-        def note(results: Sequence[Landed | NotLanded]) -> None:
-            line.clear()
-            try:
-                if not (unheard or call.as_json):
-                    print_results(results)
-            except (OSError, GitWorkerError) as error:
-                unheard.append(error)
-
-        narrate = line.narrate if output.is_terminal(output.ERR) else None
-        found = merge(
-            session, workers, tell=line.narrate, show=line.show, narrate=narrate, note=note,
-            **options,
-        )  # fmt: skip
-    if unheard:
-        raise unheard[0]
+    """Run `merge` and show its progress; `asks`: a person may be asked to trust commands."""
+    with LandingProgress(as_json=call.as_json) as progress:
+        session = call.open(progress)
+        if asks:
+            offer_trust(call, session, "verify")
+        found = merge(session, workers, **options)
+    if progress.output_error is not None:
+        raise progress.output_error
     return found
 
 
@@ -118,7 +127,7 @@ def print_results(results: Sequence[Landed | NotLanded]) -> None:
             stopped.setdefault(id(result.error), []).append(result)
             continue
         target = short_name(result.target)
-        output.answer(f"{result.worker.worker_id} landed: {target} is at {short(result.commit)}")
+        output.answer(f"{result.worker_id} landed: {target} is at {short(result.commit)}")
         if result.kept:
             output.narrate(f"kept {result.kept}: {result.kept_why}")
     for same in stopped.values():

@@ -11,9 +11,9 @@ from gitworker.cli.commands.review.merge import run_merge
 from gitworker.cli.live.live import ViewWaker
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import GitWorkerError
-from gitworker.landing.merge import Landed, NotLanded
 from gitworker.landing.queue_status import json_lineup, read_queue_status
 from gitworker.landing.queue_text import render_lineup
+from gitworker.model.outcome import Landed, NotLanded
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.service.results import landed_json
 
@@ -72,8 +72,7 @@ def _watch(call: CommandLine) -> int:
 
 def _land_some(call: CommandLine, skip: Collection[str]) -> list[Landed | NotLanded]:
     """Land one window with the current settings and print the results."""
-    session = call.open()
-    results = run_merge(call, session, [], everything=True, skip=skip, windows=1)
+    results = run_merge(call, [], everything=True, skip=skip, windows=1)
     if call.as_json:
         for result in results:
             output.document(landed_json(result))

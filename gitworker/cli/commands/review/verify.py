@@ -45,13 +45,11 @@ def command(call: CommandLine, name: str | None, force: bool) -> int:
       git worker verify
       git worker verify auth --force
     """
-    session = call.open()
-    label, commit = _named(call, session, name)
-    offer_trust(call, session, "verify")
-    with ProgressLine() as line:
-        verdict = verify_once(
-            session, commit, label=label, force=force, show=line.show, lend=lender(session)
-        )
+    with ProgressLine(is_brief=True) as progress:
+        session = call.open(progress)
+        label, commit = _named(call, session, name)
+        offer_trust(call, session, "verify")
+        verdict = verify_once(session, commit, label=label, force=force, lend=lender(session))
     call.show(_text(label, commit, verdict), commit=commit, **verdict_json(verdict))
     if verdict.passed:
         return 0

@@ -44,9 +44,7 @@ def command(
       git worker adopt --rename ../old-checkout auth login
     """
     session = call.open()
-    wanted = AdoptRequest(
-        name, worker, task, title=title or "", rename=rename, narrate=output.narrator()
-    )
+    wanted = AdoptRequest(name, worker, task, title=title or "", rename=rename)
     adopted = adopt(session, wanted)
     spawned = adopted.spawned
     managed = start(session, worker, pid=None) if begins else spawned.worker

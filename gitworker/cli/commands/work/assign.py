@@ -33,9 +33,7 @@ def command(
     \b
       cd "$(git worker assign auth password-reset)"
     """
-    request = SpawnRequest(
-        worker, task, title=title or "", start=start, must_exist=True, narrate=output.narrator()
-    )
+    request = SpawnRequest(worker, task, title=title or "", start=start, must_exist=True)
     session = call.open()
     spawned = spawn(session, request)
     if call.as_json:

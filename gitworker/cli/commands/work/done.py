@@ -93,7 +93,7 @@ def _publish(session: Session, worker: Worker, remote: str) -> GitWorkerError | 
     from gitworker.branches.publish_branch import publish_branch
 
     try:
-        publish_branch(session, worker, remote, narrate=output.narrator())
+        publish_branch(session, worker, remote)
     except (GitWorkerError, OSError) as error:
         return as_gitworker_error(error)
     return None

@@ -57,8 +57,7 @@ def command(
 
         require_program(program[0], os.environ, directory=None)
     session = call.open()
-    narrate = output.narrator()
-    request = SpawnRequest(worker, task, title=title or "", start=start, narrate=narrate)
+    request = SpawnRequest(worker, task, title=title or "", start=start)
     spawned = spawn(session, request)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux

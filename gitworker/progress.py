@@ -1,16 +1,11 @@
-"""Typed events that the service reports while it works; an interface decides how to show them."""
+"""Typed events of an operation on its way; an interface decides how to show them."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:  # the landing queue costs 20 ms, and every command imports this
-    from collections.abc import Sequence
-
-    from gitworker.errors import GitWorkerError
-    from gitworker.lifecycle.outcome import Landed, NotLanded
-    from gitworker.model.ids import Ref
-    from gitworker.verify.verify_job import RunProgress as RunningVerification
+from gitworker.errors import GitWorkerError
+from gitworker.model.ids import Ref
+from gitworker.model.outcome import Landed, NotLanded
 
 
 class Notice(NamedTuple):
@@ -20,7 +15,7 @@ class Notice(NamedTuple):
 
 
 class OutputLine(NamedTuple):
-    """A line of output of a program that runs for the operation: a fetch, a setup command."""
+    """Output of a program that runs for the operation, such as a fetch or a setup command."""
 
     text: str
 
@@ -53,10 +48,25 @@ class BranchSkipped(NamedTuple):
     error: GitWorkerError
 
 
-class Verifying(NamedTuple):
-    """The verify commands that run at this moment."""
+class RunProgress(NamedTuple):
+    """A verification that has not ended: the current command, its duration, the path of its log."""
 
-    runs: Sequence[RunningVerification]
+    label: str
+    command: str
+    elapsed_ms: int
+    log: str
+
+
+class Verifying(NamedTuple):
+    """The verifications that are requested and have not ended, twice a second."""
+
+    runs: Sequence[RunProgress]
+
+
+class VerificationNotice(NamedTuple):
+    """A sentence for a person on a verification that began, ended, or was not necessary."""
+
+    text: str
 
 
 class WorkersLanded(NamedTuple):
@@ -73,12 +83,13 @@ Event = (
     | FilesOutdated
     | BranchSkipped
     | Verifying
+    | VerificationNotice
     | WorkersLanded
 )
 
 
 class Progress(Protocol):
-    """Receives events, in the thread that called the service."""
+    """Receives events, in the thread of the operation."""
 
     def __call__(self, event: Event, /) -> None:
         """Take one event; an exception ends the operation."""

@@ -1,0 +1,27 @@
+"""The outcome of a landing for each worker."""
+
+from typing import NamedTuple
+
+from gitworker.errors import GitWorkerError
+from gitworker.model.ids import Oid
+
+
+class Landed(NamedTuple):
+    """A landed worker: its commit on the target, and its worktree if it was kept, with the reason.
+
+    `target` is the full name of the target branch.
+    """
+
+    worker_id: str
+    task_id: str | None
+    commit: Oid
+    target: str
+    kept: str | None
+    kept_why: str | None
+
+
+class NotLanded(NamedTuple):
+    """A worker that did not land, with the reason."""
+
+    worker_id: str
+    error: GitWorkerError
