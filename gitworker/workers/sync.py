@@ -7,17 +7,17 @@ onto the target afterwards. Only its own commits are rebased, as by `git rebase 
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gitworker.branches.replay_branch import BranchTips
+from gitworker.branches.replay_branch import BranchTips, read_tips
 from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.drain import drain, record_rewrite
-from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
+from gitworker.errors import READ_ONLY, Conflict, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
-from gitworker.repo.plumbing.refs import change_refs, is_ancestor, read_refs
+from gitworker.repo.plumbing.refs import change_refs, is_ancestor
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import (
@@ -26,7 +26,7 @@ from gitworker.repo.worktrees.ownership import (
     owner_of,
     require_on_branch,
 )
-from gitworker.session import Session, missing_target
+from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.stacks import forget_stack, move_stack
@@ -60,33 +60,32 @@ def sync(session: Session, mode: str = "start") -> Synced:
         worker = require_worker(reader, None, session)
     _require_owner(session, worker)
     drain(session)
-    ref = worker.ref
     with hold(lock_of(session, worker.worker_id), name="sync"):
-        return _sync(session, worker, ref, mode)
+        return _sync(session, worker, mode)
 
 
-def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
-    has_ended = settle_left(session, worker, ref)
-    old, target = _tips(session, worker, ref)
+def _sync(session: Session, worker: Worker, mode: str) -> Synced:
+    has_ended = settle_left(session, worker, worker.ref)
+    tips = read_tips(session, worker)
     if mode in BEGINS:
         require_on_branch(session.git, _require_owner(session, worker))
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task)
-    stack_base = StackBase(target, None, None, None)
+    stack_base = StackBase(tips.target, None, None, None)
     if mode != "abort":
-        stack_base = find_stack_base(session, worker, BranchTips(ref, old, target))
+        stack_base = find_stack_base(session, worker, tips)
     if mode == "continue":
         stack_base = stack_base._replace(onto=_read_onto(worker) or stack_base.onto)
     if mode in BEGINS or not has_ended:
-        _rebase_or_clean_up(
-            session, worker, mode, tips=BranchTips(ref, old, target), stack_base=stack_base
-        )
-    new, _ = _tips(session, worker, ref)
-    has_left = stack_base.stack is not None and is_ancestor(session.git, stack_base.onto, target)
+        _rebase_or_clean_up(session, worker, mode, tips=tips, stack_base=stack_base)
+    old, new = tips.branch, read_tips(session, worker).branch
+    has_left = stack_base.stack is not None and is_ancestor(
+        session.git, stack_base.onto, tips.target
+    )
     with session.store.write() as writer:
         if new != old:
-            record_rewrite(writer, ref, old=old, new=new)
+            record_rewrite(writer, worker.ref, old=old, new=new)
         if mode != "abort":
             _record_base(writer, stack_base, has_left=has_left)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
@@ -124,16 +123,6 @@ def _rebase_or_clean_up(
         orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
         change_refs(session.git, orders, reason="gitworker: sync")
         raise
-
-
-def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
-    """Return the tips of the worker's branch and the target; raise if one does not exist."""
-    refs = read_refs(session.git, [session.target, ref])
-    if session.target not in refs:
-        raise missing_target(session)
-    if ref not in refs:
-        raise NotFound(f"the branch {worker.branch} is gone", "git reflog")
-    return refs[ref], refs[session.target]
 
 
 def _replaces(session: Session, old: Oid, stack_base: StackBase) -> bool:
