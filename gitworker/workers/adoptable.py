@@ -45,7 +45,7 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
         tip = read_refs(session.git, [ref]).get(ref)
     if at_path is not None and tip is not None and at_path.branch != ref:
         raise Refused(
-            f"{name} is a worktree and, elsewhere, a branch",
+            f"{name} is the path of a worktree and also another branch",
             f"git worker adopt {real} …   (or: {BRANCHES}{name})",
             code="ambiguous",
         )
@@ -76,7 +76,7 @@ def _in_worktree(
             code="main_checkout",
         )
     if not os.path.isdir(path) or worktree.prunable:
-        raise Refused(f"the worktree {path} is not there", "git worktree list", code="no_worktree")
+        raise Refused(f"worktree {path} does not exist", "git worktree list", code="no_worktree")
     busy = open_operation(worktree.admin_dir)
     if busy is not None:
         raise Refused(
@@ -94,7 +94,7 @@ def _in_worktree(
         raise Refused(f"{path} is locked", f"git worktree unlock {path}", code="worktree_locked")
     if worktree.branch is None or worktree.head is None or ref not in (None, worktree.branch):
         raise Refused(
-            f"{path} is on no branch that has a commit", f"git -C {path} switch -c NEW-BRANCH",
+            f"{path} is not on a branch with commits", f"git -C {path} switch -c NEW-BRANCH",
             code="detached",
         )  # fmt: skip
     find_checkout(session.git, worktree.branch)  # raises if it is checked out twice
@@ -111,7 +111,7 @@ def require_adoptable(session: Session, found: AdoptableBranch) -> None:
         )
     if found.branch == "HEAD" or found.branch.startswith("-"):
         raise Refused(
-            f"git has a branch {found.branch}, but would not make one of that name again",
+            f"git has a branch {found.branch}, but cannot create a branch of that name again",
             f"git branch -m -- {found.branch} NEW-NAME",
             code="bad_name",
         )
@@ -143,8 +143,8 @@ def _check_place(session: Session, worktree: Worktree) -> None:
     why = find_barrier(session, os.path.dirname(path)) or find_barrier(session, path)
     if why is not None:
         raise Refused(
-            f"{path} cannot be renamed to where the repository is ({why}), so it"
-            " could not be moved to the trash",
+            f"{path} cannot be moved to the trash, since a rename between it and the repository"
+            f" fails ({why})",
             f"git -C {path} switch --detach   (it stays yours; then adopt the branch alone)",
             code="other_file_system",
         )
@@ -159,7 +159,7 @@ def _check_place(session: Session, worktree: Worktree) -> None:
 
 def _nested(inner: str, outer: str) -> Refused:
     return Refused(
-        f"the worktree {inner} lies in {outer}, with which it would be removed",
+        f"worktree {inner} is inside {outer} and would be removed with it",
         f"git worktree move {inner} DIRECTORY",
         code="nested",
     )

@@ -73,7 +73,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     refs = read_refs(session.git, [session.target, ref])
     tip = refs.get(ref)
     if tip is None:
-        raise _branch_gone(worker)
+        raise _missing_branch(worker)
     target = refs.get(session.target)
     stack_base = (
         None if target is None else find_stack_base(session, worker, BranchTips(ref, tip, target))
@@ -82,7 +82,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
         raise Refused(
-            f"the branch {worker.branch} has no commit of its own",
+            f"branch {worker.branch} has no commit of its own",
             "git commit -am 'What I did'",
             code="empty_branch",
         )
@@ -91,8 +91,8 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     return Submitted(submitted, tip, int(own), conflicts)
 
 
-def _branch_gone(worker: Worker) -> Refused:
-    return Refused(f"the branch {worker.branch} is gone", "git reflog")
+def _missing_branch(worker: Worker) -> Refused:
+    return Refused(f"branch {worker.branch} does not exist", "git reflog")
 
 
 def _predict_conflicts(session: Session, tip: Oid, stack_base: StackBase) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:
     common_dir = session.repository.common_dir
     tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
     if tip is None:
-        raise _branch_gone(worker)
+        raise _missing_branch(worker)
     if target is not None:
         require_landable(session, worker.worker_id, [tip], base=target)
 

@@ -85,7 +85,7 @@ def test_a_deleted_branch(world: World) -> None:
     world.git("branch", "-D", "auth/login")
     with unchanged(world) as caught:
         world.submit("auth")
-    assert "auth/login is gone" in caught.value.message
+    assert "branch auth/login does not exist" in caught.value.message
 
 
 def test_submit_from_the_worktree(world: World) -> None:
