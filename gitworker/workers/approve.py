@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
@@ -106,13 +107,11 @@ class _ApproveCall:
         self.session = session
         self.note = note
         self.memory = ReplayCache()
-        self._reviewer: str | None = None
 
-    @property
+    @cached_property
     def reviewer(self) -> str:
         """Return the reviewer of record; git is asked only once."""
-        self._reviewer = self._reviewer or reviewer_of_record(self.session)
-        return self._reviewer
+        return reviewer_of_record(self.session)
 
 
 def _approve(call: _ApproveCall, name: str) -> Approved:

@@ -109,7 +109,8 @@ def _rebase_or_clean_up(
     """Rebase; if git does not begin, remove the rescue refs that were made for it."""
     old, known = tips.branch, _rescues(session, worker)
     if mode != "abort" and _replaces(session, old, stack_base):
-        _keep(session, worker, old)  # first, since a failure must prevent the rebase
+        # A rescue ref, since the reflog is deleted with the branch. A failure prevents the rebase.
+        rescue(session.git, worker=worker.worker_id, task=worker.task, tip=old, worktree=None)
     try:
         with ExitStack() as stack:
             if mode in BEGINS:
@@ -118,7 +119,9 @@ def _rebase_or_clean_up(
             _rebase(session, worker, mode, stack_base)
     except Refused as refused:
         if is_left_open(session, worker.worker_id):
-            refused.hint = "git worker recover   (when the cause is repaired: it takes it back)"
+            refused.hint = (
+                "git worker recover   (once the cause is repaired: it reverts the rebase)"
+            )
             raise
         orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
         change_refs(session.git, orders, reason="gitworker: sync")
@@ -133,11 +136,6 @@ def _replaces(session: Session, old: Oid, stack_base: StackBase) -> bool:
         is_ancestor(session.git, old, stack_base.onto)
         or is_ancestor(session.git, stack_base.onto, old)
     )
-
-
-def _keep(session: Session, worker: Worker, tip: Oid) -> None:
-    """Keep the old commits under a rescue ref, since the reflog is deleted with the branch."""
-    rescue(session.git, worker=worker.worker_id, task=worker.task, tip=tip, worktree=None)
 
 
 def _rescues(session: Session, worker: Worker) -> set[Ref]:
