@@ -374,7 +374,7 @@ def _trace(argv: Sequence[str]) -> None:
 
 
 class _Wait:
-    """The time to wait for output of a process, and the action if there is none."""
+    """The time to wait for output of a process, and the action if none comes."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.agents.launch import AgentRun
-from gitworker.agents.rules import clipped, is_stale_seat, may_end, reason_of, shell_status
+from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.lifecycle.fail import fail, recover, stop
 from gitworker.lifecycle.rules import needs_no_heartbeat
@@ -71,7 +71,7 @@ def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending)
             return (
                 f"{run.worker} is still {worker.state}: {run.task} is paused or waits for an answer"
             )
-        if is_stale_seat(worker.state):
+        if is_stale(worker.state):
             recover(as_worker, run.worker)
         if reason:
             failed = fail(as_worker, run.worker, reason=reason)

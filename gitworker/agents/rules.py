@@ -82,7 +82,7 @@ def may_end(state: str, *, is_ours: bool) -> bool:
     return is_ours and state in ("WORKING", "STALE")
 
 
-def is_stale_seat(state: str) -> bool:
+def is_stale(state: str) -> bool:
     """Return True if a worker must be recovered before the end of its agent can be recorded."""
     return state == "STALE"
 

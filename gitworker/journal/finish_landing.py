@@ -132,12 +132,12 @@ def remove_landed(session: Session, landed: Sequence[LandedWorker]) -> list[Clea
     """Remove the worktrees and branches of landed workers that are not in use."""
     places = linked_places(session.repository.common_dir)
     results = [_kept(session, one, places) for one in landed]
-    going = [
+    removals = [
         WorkerToRemove(one.worker, one.dirty, one.known)
         for one, kept in zip(landed, results, strict=True)
         if kept is None
     ]
-    removed = iter(_try_to_remove(session, going))
+    removed = iter(_try_to_remove(session, removals))
     return [next(removed) if kept is None else kept for kept in results]
 
 
@@ -156,23 +156,23 @@ def _kept(session: Session, landed: LandedWorker, places: Sequence[str]) -> Clea
     return CleanedWorktree(worker.worktree, why or "it has no worktree")
 
 
-def _try_to_remove(session: Session, going: Sequence[WorkerToRemove]) -> list[CleanedWorktree]:
+def _try_to_remove(session: Session, removals: Sequence[WorkerToRemove]) -> list[CleanedWorktree]:
     """Remove landed worktrees; one that cannot be removed is kept, with the reason."""
     try:
-        operations = plan_removals(session, going, "remove")
+        operations = plan_removals(session, removals, "remove")
     except GitWorkerError as error:
-        if len(going) > 1:  # nothing is written yet, and one of them blocks all
-            return [cleaned for one in going for cleaned in _try_to_remove(session, [one])]
-        return [CleanedWorktree(going[0].worker.worktree, error.message)]
+        if len(removals) > 1:  # nothing is written yet, and one of them blocks all
+            return [cleaned for one in removals for cleaned in _try_to_remove(session, [one])]
+        return [CleanedWorktree(removals[0].worker.worktree, error.message)]
     try:
         removed = remove(session, operations)
     except GitWorkerError as error:  # the next command finishes the journaled operations
-        return [CleanedWorktree(find_left(session, one.worker), error.message) for one in going]
+        return [CleanedWorktree(find_left(session, one.worker), error.message) for one in removals]
     return [
         CleanedWorktree(find_left(session, one.worker), result.message)
         if isinstance(result, GitWorkerError)
         else CleanedWorktree(discard=result.discard)
-        for one, result in zip(going, removed, strict=True)
+        for one, result in zip(removals, removed, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
-from gitworker.journal.gc.gc_disk import disk_items, disk_left, look_closer
+from gitworker.journal.gc.gc_disk import check_unsaved, disk_items, disk_left
 from gitworker.journal.gc.gc_finish import finish_gc
 from gitworker.journal.gc.gc_refs import refs_left, rescue_items
 from gitworker.journal.gc.rules_gc import (
@@ -75,7 +75,7 @@ def preview_gc(session: Session, request: GcRequest) -> CollectedItems:
     """Return the items that would be deleted; change nothing."""
     _require_steady_clock(session, request)
     now = clock.now_ms()
-    disk = look_closer(session, disk_items(session), request, now)
+    disk = check_unsaved(session, disk_items(session), request, now)
     return CollectedItems(choose([*rescue_items(session), *disk], request, now), None)
 
 

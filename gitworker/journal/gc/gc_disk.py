@@ -44,19 +44,21 @@ def disk_items(session: Session) -> list[Item]:
     return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
 
 
-def look_closer(session: Session, items: list[Item], request: GcRequest, now_ms: int) -> list[Item]:
+def check_unsaved(
+    session: Session, items: list[Item], request: GcRequest, now_ms: int
+) -> list[Item]:
     """Return the items; the selected worktrees are compared with the commits that keep their work.
 
     This reads every file of a worktree, so only selected ones are read, until all of them are.
     """
-    looked: dict[Item, Item] = {}
+    checked: dict[Item, Item] = {}
     while True:
-        found = [looked.get(item, item) for item in items]
+        found = [checked.get(item, item) for item in items]
         selected = choose(found, request, now_ms).selected
-        new = [item for item in selected if item.kind == TRASH and item not in looked.values()]
+        new = [item for item in selected if item.kind == TRASH and item not in checked.values()]
         if not new:
             return found
-        looked |= {
+        checked |= {
             item: replace(item, holds=item.holds or _unsaved_work(session, item, now_ms))
             for item in new
         }

@@ -91,7 +91,7 @@ def newest_record(session: Session) -> Record | None:
     """Return the record that `undo` without a number reverts: the newest that a user made."""
     with session.store.read() as reader:
         for record in _records(reader):
-            if not _is_passed_by(reader, record):
+            if not _needs_number(reader, record):
                 return record
     return None
 
@@ -152,7 +152,7 @@ def _records(reader: Reader) -> Iterator[Record]:
     while True:
         operations = undoable_operations(reader, PAGE, before=before)
         for operation in operations:
-            if operation.kind == "adopt" and _has_gone_on(reader, operation):
+            if operation.kind == "adopt" and _has_continued(reader, operation):
                 continue
             record = _whole(reader, operation)
             if record.number not in seen:
@@ -169,7 +169,7 @@ def _whole(reader: Reader, operation: Operation) -> Record:
     )
 
 
-def _is_passed_by(reader: Reader, record: Record) -> bool:
+def _needs_number(reader: Reader, record: Record) -> bool:
     """Return True if only `undo N` reverts a record: a landing's removal, some runs of gc.
 
     A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would revert the gc
@@ -182,7 +182,7 @@ def _is_passed_by(reader: Reader, record: Record) -> bool:
     return record.kind == "remove" and _has_landing(reader, operation)
 
 
-def _has_gone_on(reader: Reader, adoption: Operation) -> bool:
+def _has_continued(reader: Reader, adoption: Operation) -> bool:
     """Return whether the adopted work has become the worker's own, as intended."""
     worker = find_worker(reader, adoption.worker_id)
     return worker is None or worker_refusal(worker, adoption) is not None

@@ -27,7 +27,7 @@ def insert_transition(writer: Writer, transition: NewTransition) -> None:
 
 
 def last_transition_ms(reader: Reader) -> int:
-    """Return the time of the newest transition; 0 if there is none."""
+    """Return the time of the newest transition; 0 without one."""
     row = reader.row("transitions.last_ts")
     return int(row["ts_ms"]) if row else 0
 

@@ -13,7 +13,7 @@ from gitworker.agents.rules import (
     command_text,
     is_order,
     is_shared,
-    is_stale_seat,
+    is_stale,
     may_end,
     must_start,
     reason_of,
@@ -53,7 +53,7 @@ def test_refusals() -> None:
 def test_the_end_that_counts(state: str, is_ours: bool, may: bool) -> None:
     """An agent's end counts for a worker that is still its own and WORKING."""
     assert may_end(state, is_ours=is_ours) is may
-    assert is_stale_seat(state) is (state == "STALE")
+    assert is_stale(state) is (state == "STALE")
 
 
 def test_orders() -> None:
