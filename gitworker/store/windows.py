@@ -58,7 +58,7 @@ def open_window(
 
 def record_verdicts(writer: Writer, window: int, verdicts: list[dict[str, Any]]) -> None:
     """Record the verdicts on a window so far."""
-    writer.run("windows.tell", id=window, verdicts=json.dumps(verdicts))
+    writer.run("windows.record_verdicts", id=window, verdicts=json.dumps(verdicts))
 
 
 def close_window(

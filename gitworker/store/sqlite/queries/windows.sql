@@ -5,7 +5,7 @@ VALUES (:base, :tip, :workers, :size, :actor, :now);
 -- name: last_id — the id of the row just inserted
 SELECT last_insert_rowid() AS id;
 
--- name: tell — the verdicts on a window so far
+-- name: record_verdicts — the verdicts on a window so far
 UPDATE windows SET verdicts = :verdicts WHERE id = :id;
 
 -- name: close — the end of a window; verdicts of NULL leave the recorded ones
