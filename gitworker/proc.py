@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import sys
 
 from gitworker.clock import monotonic_ms
 from gitworker.errors import GitWorkerError, Unavailable
@@ -260,33 +259,6 @@ def spawn_gated(
     finally:
         os.close(gate)
     return pid, write
-
-
-def find_start(pid: int) -> str | None:
-    """Return the start time of a process by the system's clock, as text; None if unknown."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]  # the name may hold spaces
-    except (OSError, IndexError):
-        return None
-
-
-def find_pid_namespace() -> str | None:
-    """Return the id of our PID namespace; empty if the system has no namespaces.
-
-    Returns None if `/proc` shows another namespace (`unshare --pid` without a mount of its own),
-    because no pid can then be looked up.
-    """
-    try:
-        is_own = os.readlink("/proc/self") == str(os.getpid())
-    except OSError:
-        return None if sys.platform == "linux" else ""
-    if not is_own:
-        return None
-    try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
-    except OSError:  # a kernel without namespaces
-        return ""
 
 
 def _spawn(

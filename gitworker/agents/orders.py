@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gitworker import proc
 from gitworker.agents.rules import clipped
 from gitworker.bus.blobs import find_blob
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.processes.table import find_start
 from gitworker.store.records.runs import open_runs, order_in, orders_after
 
 AT_ONCE = 50
@@ -57,9 +57,7 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
             (one.supervisor_pid, one.supervisor_start),
         )
     ]
-    return frozenset(
-        pid for pid, start in pairs if pid is not None and proc.find_start(pid) == start
-    )
+    return frozenset(pid for pid, start in pairs if pid is not None and find_start(pid) == start)
 
 
 def _order(reader: Reader, paths: StatePaths, stored: StoredOrder) -> Order:

@@ -2,7 +2,7 @@
 
 import os
 
-from gitworker import clock, proc
+from gitworker import clock
 from gitworker.agents.rules import must_start, operation_refusal
 from gitworker.bus.publish import Outgoing, log_message, publish
 from gitworker.errors import Conflict
@@ -11,6 +11,7 @@ from gitworker.liveness.origin import this_origin
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import StatePaths
+from gitworker.processes.table import find_start
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.messages.mailbox import newest_seq
@@ -39,12 +40,12 @@ def record_start(
         raise refusal
     if must_start(found.state):
         advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})
-    now, here, start = clock.now_ms(), this_origin(), proc.find_start(pid)
+    now, here, start = clock.now_ms(), this_origin(), find_start(pid)
     set_process(writer, name, pid=pid, start=start, origin=here)
     record_heartbeat(writer, name, status="working", task=task, progress=None)
     run = begin_run(
         writer, name, task, command=command, process=(pid, start),
-        supervisor=(os.getpid(), proc.find_start(os.getpid())), origin=here, now=now,
+        supervisor=(os.getpid(), find_start(os.getpid())), origin=here, now=now,
     )  # fmt: skip
     payload = {"pid": pid, "run": run.id, "command": command}
     started = Outgoing("agent_started", sender=name, correlation_id=task, payload=payload)

@@ -19,11 +19,11 @@ from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Remove, Report
 from gitworker.liveness.life_lock import LifeLock
-from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
 from gitworker.liveness.rules import ClockReading, has_heartbeats
 from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
 from gitworker.paths import StatePaths
+from gitworker.processes.table import is_running
 from gitworker.store.api import Reader, Store
 from gitworker.store.backend import open_store
 from gitworker.store.records.runs import open_runs

@@ -6,7 +6,8 @@ of another origin is unknown, never dead. Imports little, since it is used befor
 
 from __future__ import annotations
 
-from gitworker import clock, proc
+from gitworker import clock
+from gitworker.processes.table import find_pid_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def this_origin() -> Origin:
     """Return our own host, boot and PID namespace."""
-    return (clock.host_name(), clock.boot_id(), proc.find_pid_namespace())
+    return (clock.host_name(), clock.boot_id(), find_pid_namespace())
 
 
 def origin_of(row: Run | Worker) -> Origin:

@@ -9,6 +9,7 @@ import sys
 from gitworker import proc
 from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.paths import open_regular
+from gitworker.processes.table import find_start
 from gitworker.store.records.runs import open_runs
 
 LOCK_PREFIX = "beater-"
@@ -35,7 +36,7 @@ def ensure_orphans_attended(store: Store, paths: StatePaths) -> None:
     for run in runs:
         start = run.supervisor_start
         is_ours = is_local(origin_of(run), here) and start is not None
-        if is_ours and proc.find_start(run.supervisor_pid) != start:
+        if is_ours and find_start(run.supervisor_pid) != start:
             ensure_heartbeat_daemon(paths, every_s=BEAT_S)
             return
 

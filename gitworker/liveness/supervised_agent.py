@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitworker import proc
 from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of
+from gitworker.processes.table import find_start
 from gitworker.store.heartbeats import find_heartbeat
 
 FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothing else is known
@@ -25,7 +25,7 @@ def living_agent(reader: Reader, paths: StatePaths, run: Run | None) -> int | No
         return None
     if not is_local(origin_of(run)):
         return run.pid if may_live(reader, paths, run.worker_id) else None
-    start = proc.find_start(run.pid)
+    start = find_start(run.pid)
     return run.pid if start is not None and start == run.pid_start else None
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local
-from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import (
     ClockReading,
@@ -19,6 +18,7 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
 from gitworker.observe.text import NOTHING, age_text, table
 from gitworker.observe.workers.status import LIVENESS_COLORS
+from gitworker.processes.table import is_running
 from gitworker.store.messages.agents import StoredAgent, all_agents
 
 if TYPE_CHECKING:

@@ -10,7 +10,14 @@ import os
 import signal
 from typing import NamedTuple
 
-from gitworker import clock, proc
+from gitworker import clock
+from gitworker.processes.table import (
+    Process,
+    all_processes,
+    find_start,
+    has_variable,
+    works_in,
+)
 from gitworker.verify.rules_verify import TREE_VARIABLE
 
 TERM_GRACE_S = 2.0
@@ -53,9 +60,9 @@ def end_processes(family: RunProcesses, *, cut_off: bool) -> bool:
 
 def end_orphans(family: RunProcesses) -> bool:
     """End the processes that a killed queue left in a worktree; return True once all have ended."""
-    if not os.path.isdir("/proc/self"):
+    if all_processes() is None:
         return True  # the number may have been reused; the guard in the run has ended the group
-    if proc.find_start(family.leader) != family.start:
+    if find_start(family.leader) != family.start:
         family = family._replace(leader=0)  # it has ended, and its number may have been reused
     return end_processes(family, cut_off=True)
 
@@ -73,16 +80,11 @@ def _signal(pid: int, number: int) -> None:
 
 def _living(family: RunProcesses, *, cut_off: bool) -> set[int]:
     """Return the processes of a run; without /proc its group, as a negative number."""
-    try:
-        names = os.listdir("/proc")
-    except OSError:
+    found = all_processes()
+    if found is None:
         return _living_group(family.leader)
     own = os.getpid()
-    return {
-        int(name)
-        for name in names
-        if name.isdigit() and int(name) != own and _belongs(name, family, cut_off=cut_off)
-    }
+    return {one.pid for one in found if one.pid != own and _belongs(one, family, cut_off=cut_off)}
 
 
 def _living_group(leader: int) -> set[int]:
@@ -93,25 +95,11 @@ def _living_group(leader: int) -> set[int]:
     return {-leader}
 
 
-def _belongs(name: str, family: RunProcesses, *, cut_off: bool) -> bool:
-    try:
-        with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()  # the name before it may hold spaces
-        if fields[0] in ("Z", "X"):
-            return False
-        if family.leader and int(fields[3]) == family.leader:
-            return True
-        if family.start is not None and int(fields[19]) < int(family.start):
-            return False  # older than the run, as most are
-        with open(f"/proc/{name}/environ", "rb") as raw:
-            mark = os.fsencode(f"{TREE_VARIABLE}={family.tree}")
-            if mark not in raw.read().split(b"\0"):
-                return False
-        return cut_off or _is_inside(name, family.tree)
-    except (OSError, IndexError):  # it has just ended, or belongs to another user
+def _belongs(process: Process, family: RunProcesses, *, cut_off: bool) -> bool:
+    if family.leader and process.session == family.leader:
+        return True
+    if family.start is not None and int(process.start) < int(family.start):
+        return False  # older than the run, as most are
+    if not has_variable(process.pid, f"{TREE_VARIABLE}={family.tree}"):
         return False
-
-
-def _is_inside(name: str, tree: str) -> bool:
-    place = os.readlink(f"/proc/{name}/cwd")
-    return place == tree or place.startswith(f"{tree}/")
+    return cut_off or works_in(process.pid, family.tree)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from gitworker import clock, proc
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Unavailable, is_disk_full
+from gitworker.processes.table import find_start
 from gitworker.verify.rules_verify import (
     flood_reason,
     status_reason,
@@ -168,7 +169,7 @@ class CommandRun:
         fds = (theirs.fileno(), self._log, self._log)
         pid, gate = proc.spawn_gated(shell, cwd=self.location.tree, env=env, fds=fds)
         try:
-            family = RunProcesses(pid, proc.find_start(pid), self.location.tree)
+            family = RunProcesses(pid, find_start(pid), self.location.tree)
             self.location.record(family)
             os.write(gate, b"\n")
         except BaseException:

@@ -8,10 +8,11 @@ from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import this_origin
-from gitworker.liveness.processes import Process, find_calling_agent, find_process
+from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import lock_worktree_for_agent
+from gitworker.processes.table import Process, find_process
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import record_heartbeat

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gitworker.liveness.processes import find_process
+from gitworker.processes.table import find_process
 from tests.cli.kit import DEADLINE_S, PROGRAM, Answer, ok, run
 from tests.workers.world import World, wait_until
 

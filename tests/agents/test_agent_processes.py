@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker import proc
 from gitworker.agents.process.agent_processes import AgentProcesses, adopt_orphans, reap
+from gitworker.processes.table import find_start
 from tests.agents.supervised import is_alive, is_stopped
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until
@@ -103,7 +103,7 @@ def has_become(pid: int) -> bool:
 
 def family(agent: Agent, tmp_path: Path, *, adopts: bool = True) -> AgentProcesses:
     """Return the agent's family as its supervisor looks at it."""
-    start = proc.find_start(agent.pid)
+    start = find_start(agent.pid)
     return AgentProcesses(agent.pid, start, worktree=str(tmp_path / "worktree"), adopts=adopts)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gitworker.proc import find_start
+from gitworker.processes.table import find_start
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, read_until
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until, without_heartbeat_daemon

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from gitworker import proc
 from gitworker.agents import monitor
 from gitworker.agents.monitor import Monitor
 from gitworker.agents.orders import Order
 from gitworker.errors import Unavailable
+from gitworker.processes.table import find_start
 from tests.agents.supervised import is_alive, is_stopped
 from tests.workers.world import wait_until
 
@@ -73,7 +73,7 @@ def watching(bus: Bus) -> Monitor:
     """Return a watch over the agent of a bus."""
     post: Any = SimpleNamespace(store=bus)
     run: Any = SimpleNamespace(
-        after=0, pid=bus.pid, pid_start=proc.find_start(bus.pid), id=1, worker="auth", task="t1",
+        after=0, pid=bus.pid, pid_start=find_start(bus.pid), id=1, worker="auth", task="t1",
         worktree="/",
     )  # fmt: skip
     read, _ = os.pipe()

@@ -33,6 +33,8 @@ QUERY_NAME = re.compile(r"[a-z]+\.[a-z_0-9]+")
 COLUMN = re.compile(r"(\w+[._])*row\['\w+'\]")
 # Hot verbs answer before click loads, so they have their own writer.
 PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
+PROCESS_TABLE = "gitworker/processes/table.py"
+IN_PROCESS_TABLE = re.compile(r"/proc(/|/self(/ns/\w+)?)?$")  # `/proc/` in f"/proc/{pid}/stat"
 REF_NAMES = "gitworker/model/ref_names.py"
 CLOCK = "gitworker/clock.py"
 PROC = "gitworker/proc.py"
@@ -171,6 +173,15 @@ def find_drivers(module: Module) -> Iterator[str]:
             yield f"{module.at(statement)}: {name} at module level"
 
 
+def find_table_readers(module: Module) -> Iterator[str]:
+    """Complain about a look at other processes outside the module that reads them."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if module.path != PROCESS_TABLE and IN_PROCESS_TABLE.match(node.value):
+            yield f"{module.at(node)}: {node.value!r}"
+
+
 def find_ref_names(module: Module) -> Iterator[str]:
     """Complain about a ref name that is spelled outside the module that owns them."""
     if module.path == REF_NAMES:
@@ -230,6 +241,12 @@ def test_opening() -> None:
     require_clean(find_waiting, modules("gitworker"), fix)
 
 
+def test_process_table() -> None:
+    """Only one module reads the table of processes."""
+    fix = f"call {PROCESS_TABLE}; add a missing question there"
+    require_clean(find_table_readers, modules("gitworker"), fix)
+
+
 def test_ref_names() -> None:
     """Names and prefixes of refs are spelled in one module only."""
     fix = f"call a function or use a prefix of {REF_NAMES}; add a missing one there"
@@ -261,6 +278,7 @@ def test_door_rules_find_faults() -> None:
         find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
         find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
         find_waiting: "open(p)\nopen(p, 'w')\nos.open(p, os.O_RDONLY)\nopen(p, opener=regular)\n",
+        find_table_readers: "A = '/proc'\nB = f'/proc/{c}/stat'\nD = '/proc/self'\n",
         find_ref_names: "A = 'refs/heads/' + b\nB = f'refs/worker/{c}'\nd.startswith('refs/')\n",
         find_drivers: "import apsw\ndef f():\n    import git\nimport argparse\n",
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Conflict
-from gitworker.proc import find_start
+from gitworker.processes.table import find_start
 from gitworker.repo.plumbing.lock import HELD_ENV, hold
 from tests.cli.conftest import Scene
 from tests.conftest import git

@@ -13,8 +13,8 @@ import pytest
 from gitworker import clock
 from gitworker.journal.sweep import sweep
 from gitworker.liveness.heartbeat_daemon import run_heartbeat_daemon
-from gitworker.liveness.processes import find_process
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running, lock_path
+from gitworker.processes.table import find_process
 from gitworker.store.api import Store
 from gitworker.workers.start import start
 from tests.bus.scene import Scene, no_heartbeat_daemon

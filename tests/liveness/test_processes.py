@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.liveness.processes import (
-    find_calling_agent,
-    find_process,
-    is_running,
-    occupants_of,
-    processes_in,
-)
+from gitworker.liveness.processes import find_calling_agent, occupants_of, processes_in
+from gitworker.processes.table import find_process, is_running
 from tests.store.support import wait_until
 
 NEAREST = Path(__file__).with_name("nearest.py")

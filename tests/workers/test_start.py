@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from gitworker.errors import NotFound
-from gitworker.liveness.processes import find_process
+from gitworker.processes.table import find_process
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged

@@ -9,7 +9,7 @@ import os
 import signal
 
 from gitworker.agents.rules import is_shared
-from gitworker.proc import find_pid_namespace
+from gitworker.processes.table import Process, all_processes, find_start, works_in
 
 PR_SET_CHILD_SUBREAPER = 36
 LASTING = frozenset({signal.SIGSTOP, signal.SIGKILL})  # after these a process starts no other
@@ -19,19 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    Processes = dict[int, "AgentProcess"]
-
-
-class AgentProcess:
-    """The facts about one process; `start` is in the system's clock ticks."""
-
-    __slots__ = ("group", "parent", "session", "start")
-
-    def __init__(self, parent: int, group: int, session: int, start: int) -> None:
-        self.parent = parent
-        self.group = group
-        self.session = session
-        self.start = start
+    Processes = dict[int, Process]
 
 
 class AgentProcesses:
@@ -82,18 +70,18 @@ class AgentProcesses:
         for pid, one in members.items():
             if one.session == self._pid:
                 continue
-            now = _find(str(pid))
-            if now is not None and now.start == one.start:
+            if find_start(pid) == one.start:
                 try:
                     os.kill(pid, number)
                 except (ProcessLookupError, PermissionError):
                     continue
 
     def _members(self, excluded: Collection[int]) -> Processes:
-        seen = _processes()
-        if seen is None:
+        every = all_processes()
+        if every is None:
             return _only(self._pid)
-        younger = {pid: one for pid, one in seen.items() if one.start >= self._start}
+        seen = {one.pid: one for one in every}
+        younger = {one.pid: one for one in every if int(one.start) >= self._start}
         found: Processes = {}
         fresh = [pid for pid, one in younger.items() if self._is_inside(one, seen)]
         if self._adopts:
@@ -104,28 +92,28 @@ class AgentProcesses:
         while fresh:
             pid = fresh.pop()
             one = younger[pid]
-            if pid in found or (one.session != self._pid and _is_excluded(pid, excluded)):
+            if pid in found or (one.session != self._pid and _is_excluded(one, excluded)):
                 continue
             found[pid] = one
             fresh += children.get(pid, [])
             if one.session == pid and pid not in self._leaders:
-                self._leaders[pid] = one.start
+                self._leaders[pid] = int(one.start)
                 fresh += [other for other, each in younger.items() if each.session == pid]
         return found
 
-    def _is_inside(self, one: AgentProcess, seen: Processes) -> bool:
+    def _is_inside(self, one: Process, seen: Processes) -> bool:
         """Return True if a process is in one of our sessions, not a later one of that number."""
         if one.session not in self._leaders:
             return False
         leader = seen.get(one.session)
-        return leader is None or leader.start == self._leaders[one.session] or not self._start
+        return leader is None or int(leader.start) == self._leaders[one.session] or not self._start
 
     def _adopted(self, younger: Processes) -> Iterator[int]:
         """Yield the adopted orphans that work in the worktree, without our own children."""
         us, session = os.getpid(), os.getsid(0)
         root = os.path.realpath(self._worktree)
         for pid, one in younger.items():
-            if one.parent == us and one.session != session and _works_in(pid, root):
+            if one.parent == us and one.session != session and works_in(pid, root):
                 yield pid
 
 
@@ -157,51 +145,11 @@ def _only(pid: int) -> Processes:
         os.killpg(pid, 0)
     except (ProcessLookupError, PermissionError):
         return {}
-    return {pid: AgentProcess(0, pid, pid, 0)}
+    return {pid: Process(pid, parent=0, group=pid, session=pid, start="0")}
 
 
-def _is_excluded(pid: int, excluded: Collection[int]) -> bool:
-    if pid in excluded or pid == os.getpid():
+def _is_excluded(process: Process, excluded: Collection[int]) -> bool:
+    if process.pid in excluded or process.pid == os.getpid():
         return True
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")[:-1]
-    except OSError:
-        return True
-    return is_shared([os.fsdecode(word) for word in words])
-
-
-def _works_in(pid: int, root: str) -> bool:
-    try:
-        directory = os.readlink(f"/proc/{pid}/cwd")
-    except OSError:
-        return False
-    return directory == root or directory.startswith(root + "/")
-
-
-def _processes() -> Processes | None:
-    """Return all living processes without zombies; None if /proc does not show our pids."""
-    if find_pid_namespace() is None:
-        return None
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return None
-    found = {}
-    for name in names:
-        one = _find(name) if name.isdigit() else None
-        if one is not None:
-            found[int(name)] = one
-    return found
-
-
-def _find(name: str) -> AgentProcess | None:
-    """Return a process from its proc(5) file; None if it does not exist or is a zombie."""
-    try:
-        with open(f"/proc/{name}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()  # the name before it may hold spaces
-    except OSError:
-        return None
-    if not fields or fields[0] in (b"Z", b"X"):
-        return None
-    return AgentProcess(int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
+    words = process.arguments
+    return words is None or is_shared(list(words))

@@ -11,11 +11,11 @@ does.
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
-from gitworker.proc import find_start
+from gitworker.processes.table import find_start, has_open
 from gitworker.repo.plumbing.git_environment import HELD_ENV
 
 POLL_S = 0.02
@@ -62,7 +62,7 @@ def _refuse_nested(path: str, name: str) -> None:
         os.path.realpath(path) in paths
         and pid.isdigit()
         and find_start(int(pid)) == start
-        and _has_open(int(pid), path)
+        and has_open(int(pid), path)  # it has not released the lock since
     ):
         raise Conflict(
             f"a git worker command holds the {name} lock and waits for the git hook that runs this"
@@ -70,16 +70,6 @@ def _refuse_nested(path: str, name: str) -> None:
             "git worker status   (run this command again when the first one has ended)",
             code="nested",
         )
-
-
-def _has_open(pid: int, path: str) -> bool:
-    """Return whether a process has the file open; False if it has released the lock since."""
-    with suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with suppress(OSError):
-                if os.path.samefile(f"/proc/{pid}/fd/{name}", path):
-                    return True
-    return False
 
 
 def _take_free(path: str) -> Callable[[], None] | None:

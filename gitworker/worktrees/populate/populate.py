@@ -5,8 +5,9 @@ The modules for these are imported only if the settings require them.
 
 import os
 
-from gitworker import clock, proc
+from gitworker import clock
 from gitworker.liveness.origin import this_origin
+from gitworker.processes.table import find_start
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import begin_operation
@@ -78,7 +79,7 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     return begin_operation(
         writer, "setup", worker=worker.worker_id, task=worker.task,
         actor=session.actor, now=clock.now_ms(),
-        data=SetupData(pid, proc.find_start(pid), host, boot, pid_ns),
+        data=SetupData(pid, find_start(pid), host, boot, pid_ns),
     )  # fmt: skip
 
 

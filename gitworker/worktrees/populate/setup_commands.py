@@ -15,9 +15,9 @@ from gitworker.errors import Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.liveness.origin import is_local
-from gitworker.liveness.processes import is_running
 from gitworker.model.ids import Origin
 from gitworker.paths import open_regular
+from gitworker.processes.table import is_running
 from gitworker.progress import OutputLine, Progress
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session

@@ -20,10 +20,10 @@ from gitworker.fsck.finding import Finding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
 from gitworker.fsck.quick.worktree_checks import REPAIR
 from gitworker.liveness.origin import this_origin
-from gitworker.liveness.processes import find_process
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.paths import require_repository
+from gitworker.processes.table import find_process
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable

@@ -9,11 +9,11 @@ import pytest
 from gitworker import clock as machine
 from gitworker.lifecycle.fail import fail
 from gitworker.liveness.origin import this_origin
-from gitworker.liveness.processes import find_process
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show
+from gitworker.processes.table import find_process
 from gitworker.session import Session
 from gitworker.store.workers import add_worker, set_process
 from gitworker.workers.cancel import reset

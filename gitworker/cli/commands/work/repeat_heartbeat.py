@@ -7,7 +7,7 @@ from gitworker.bus.heartbeat_message import HeartbeatReport, send_heartbeat
 from gitworker.cli.hot.place import HotContext
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError, NotFound, as_gitworker_error
-from gitworker.liveness.processes import find_process, is_running
+from gitworker.processes.table import find_process, is_running
 
 CHECK_EVERY_S = 1.0
 
