@@ -23,9 +23,6 @@ SIGKILL = 9
 SIGTERM = 15
 SILENCE_MS = 5000  # a process that wrote nothing for so long may wait for something
 LAST_WORDS_MS = 2000
-# How background jobs start: without PYTHON* variables and the working directory, but with packages
-# from `pip install --user` (-I would hide them). The hooks use the same options.
-BACKGROUND = ("-EP", "-m", "gitworker.hookentry")
 _IN_DIRECTORY = 'cd "$1" && shift && exec "$@"'
 _GATE_FD = 3
 # Holds descriptor 3 while the command runs; processes that the command leaves do not inherit it.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import sys
-
-from gitworker import proc
 from gitworker.liveness.origin import is_local, origin_of, this_origin
-from gitworker.paths import open_regular
+from gitworker.processes.jobs import start_job
 from gitworker.processes.table import find_start
+from gitworker.repo.plumbing.lock import is_held
 from gitworker.store.records.runs import open_runs
 
 LOCK_PREFIX = "beater-"
@@ -25,7 +21,7 @@ def ensure_heartbeat_daemon(paths: StatePaths, *, every_s: int) -> None:
     """Start the heartbeat daemon of our PID namespace unless it runs; its lock keeps it single."""
     if is_daemon_running(paths):
         return
-    proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
+    start_job("beat", paths.root, str(every_s))
 
 
 def ensure_orphans_attended(store: Store, paths: StatePaths) -> None:
@@ -42,18 +38,8 @@ def ensure_orphans_attended(store: Store, paths: StatePaths) -> None:
 
 
 def is_daemon_running(paths: StatePaths) -> bool:
-    """Return whether our heartbeat daemon runs; concurrent checks do not disturb each other."""
-    try:
-        fd = open_regular(lock_path(paths), os.O_RDONLY)
-    except OSError:  # no daemon has run yet
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    """Return whether our heartbeat daemon runs."""
+    return is_held(lock_path(paths))
 
 
 def lock_path(paths: StatePaths) -> str:

@@ -33,6 +33,7 @@ QUERY_NAME = re.compile(r"[a-z]+\.[a-z_0-9]+")
 COLUMN = re.compile(r"(\w+[._])*row\['\w+'\]")
 # Hot verbs answer before click loads, so they have their own writer.
 PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
+JOBS = "gitworker/processes/jobs.py"
 PROCESS_TABLE = "gitworker/processes/table.py"
 IN_PROCESS_TABLE = re.compile(r"/proc(/|/self(/ns/\w+)?)?$")  # `/proc/` in f"/proc/{pid}/stat"
 REF_NAMES = "gitworker/model/ref_names.py"
@@ -173,6 +174,16 @@ def find_drivers(module: Module) -> Iterator[str]:
             yield f"{module.at(statement)}: {name} at module level"
 
 
+def find_detached(module: Module) -> Iterator[str]:
+    """Complain about a background process that is started outside the module for jobs."""
+    if module.path in (PROC, JOBS):
+        return
+    for node in ast.walk(module.tree):
+        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+        if name == "spawn_detached":
+            yield f"{module.at(node)}: spawn_detached"
+
+
 def find_table_readers(module: Module) -> Iterator[str]:
     """Complain about a look at other processes outside the module that reads them."""
     for node in ast.walk(module.tree):
@@ -241,6 +252,12 @@ def test_opening() -> None:
     require_clean(find_waiting, modules("gitworker"), fix)
 
 
+def test_background_jobs() -> None:
+    """Background jobs are started in one module only."""
+    fix = f"call start_job or start_script of {JOBS}"
+    require_clean(find_detached, modules("gitworker"), fix)
+
+
 def test_process_table() -> None:
     """Only one module reads the table of processes."""
     fix = f"call {PROCESS_TABLE}; add a missing question there"
@@ -278,6 +295,7 @@ def test_door_rules_find_faults() -> None:
         find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
         find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
         find_waiting: "open(p)\nopen(p, 'w')\nos.open(p, os.O_RDONLY)\nopen(p, opener=regular)\n",
+        find_detached: "proc.spawn_detached(a)\nspawn_detached(b)\nf = proc.spawn_detached\n",
         find_table_readers: "A = '/proc'\nB = f'/proc/{c}/stat'\nD = '/proc/self'\n",
         find_ref_names: "A = 'refs/heads/' + b\nB = f'refs/worker/{c}'\nd.startswith('refs/')\n",
         find_drivers: "import apsw\ndef f():\n    import git\nimport argparse\n",

@@ -1,5 +1,6 @@
 """Starting the daily upkeep: once a day, by one process, without delaying a command."""
 
+import os
 import threading
 
 import pytest
@@ -16,7 +17,12 @@ NOW = 1_800_000_000_000
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The background commands that would have been started."""
     started: list[list[str]] = []
-    monkeypatch.setattr("gitworker.proc.spawn_detached", started.append)
+
+    def note(argv: list[str]) -> int:
+        started.append(argv)
+        return os.getpid()  # no child of ours
+
+    monkeypatch.setattr("gitworker.proc.spawn_detached", note)
     return started
 
 

@@ -48,7 +48,7 @@ SEND = {
 }  # fmt: skip
 POLL = {
     "gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.bus.files.json_line",
-    "gitworker.cli.hot.poll",
+    "gitworker.cli.hot.poll", "gitworker.processes", "gitworker.processes.jobs",
 }  # fmt: skip
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,

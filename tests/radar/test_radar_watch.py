@@ -13,6 +13,7 @@ from gitworker import clock, proc
 from gitworker.bus.drain import drain
 from gitworker.bus.jobs.radar_job import lock_path
 from gitworker.errors import Refused
+from gitworker.processes.jobs import BACKGROUND
 from gitworker.radar.radar_watch import RETRY_MS, watch_branches
 from gitworker.repo.plumbing.lock import hold_descriptor
 from tests.radar.radar_scene import TEXT, RadarScene, at_line
@@ -226,7 +227,7 @@ def test_a_failure_is_logged(scene: RadarScene) -> None:
     tip = scene.world.tip("main")
     scene.world.git("update-ref", "-d", "refs/heads/main")
     done = subprocess.run(
-        [sys.executable, *proc.BACKGROUND, "radar", f"{scene.world.root}/.git"], check=False
+        [sys.executable, *BACKGROUND, "radar", f"{scene.world.root}/.git"], check=False
     )
     assert done.returncode == 70
     log = scene.world.state_dir / "logs" / "background.log"
@@ -261,7 +262,7 @@ def test_a_radar_that_is_killed_loses_no_warning(scene: RadarScene, point: str) 
     drain(scene.world.session())
     radars()
     killed = subprocess.run(
-        [sys.executable, *proc.BACKGROUND, "radar", f"{scene.world.root}/.git"],
+        [sys.executable, *BACKGROUND, "radar", f"{scene.world.root}/.git"],
         env={**os.environ, "GITWORKER_CRASH_AT": point}, check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL
@@ -276,7 +277,7 @@ def test_radars_at_once_double_nothing(scene: RadarScene) -> None:
     for name in ("auth", "docs", "ui"):
         scene.working(name, at_line(3, name))
     drain(scene.world.session())
-    command = [sys.executable, *proc.BACKGROUND, "radar", f"{scene.world.root}/.git"]
+    command = [sys.executable, *BACKGROUND, "radar", f"{scene.world.root}/.git"]
     racers = [subprocess.Popen(command) for _ in range(4)]
     assert [racer.wait() for racer in racers] == [0] * 4
     assert len(scene.warnings()) == len(set(scene.warned())) == 6

@@ -396,10 +396,18 @@ def test_a_killed_deletion_is_resumed(
     assert doomed.is_dir()
     monkeypatch.setattr(trash, "RESUMED_AFTER_S", -1)
     pids: list[int] = []
-    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
+    collect_jobs(pids, monkeypatch)
     repair_trash(removal.trash_root)
     os.waitpid(pids[0], 0)
     assert os.listdir(removal.trash_root) == []
+
+
+def collect_jobs(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note the pid of each background job that is started from now on."""
+    monkeypatch.setattr(
+        "gitworker.proc.spawn_detached",
+        lambda argv, **place: pids.append(spawn_detached(argv, **place)),
+    )
 
 
 def discard(
@@ -422,9 +430,7 @@ def begin_discard(
 ) -> int:
     """Begin to delete the entry if it is clean; return the process that does it."""
     pids: list[int] = []
-    monkeypatch.setattr(
-        trash, "spawn_detached", lambda argv, **place: pids.append(spawn_detached(argv, **place))
-    )
+    collect_jobs(pids, monkeypatch)
     common_dir = removal.repo.git("rev-parse", "--absolute-git-dir")
     tip = removal.repo.git("rev-parse", "auth/clean")
     trash.delete_clean_in_background([(entry, tip)], common_dir, keep_marked=keep_marked)

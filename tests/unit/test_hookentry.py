@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gitworker import hookentry, proc
+from gitworker import hookentry
+from gitworker.processes.jobs import BACKGROUND
 from gitworker.repo.hooks.layout import SHARED, hook_sources
 from tests.bus.scene import Scene, commit
 from tests.conftest import git
 
-COMMAND = [sys.executable, *proc.BACKGROUND]
+COMMAND = [sys.executable, *BACKGROUND]
 
 
 @pytest.fixture
@@ -115,10 +116,10 @@ def test_background_jobs_find_the_users_packages(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('led astray')\n")
     flags = "import json, sys; print(sys.flags.no_user_site, sys.flags.ignore_environment)"
     done = subprocess.run(
-        [sys.executable, proc.BACKGROUND[0], "-c", flags],
+        [sys.executable, BACKGROUND[0], "-c", flags],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "0 1\n"
     script = Path(hook_sources(), SHARED).read_text()
-    assert f'"$gitworker_python" {" ".join(proc.BACKGROUND)} ' in script
+    assert f'"$gitworker_python" {" ".join(BACKGROUND)} ' in script

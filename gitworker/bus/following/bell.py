@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from gitworker import clock, proc
+from gitworker import clock
 from gitworker.paths import StatePaths, open_regular
 
 DRAIN_EVERY_MS = 2000
@@ -28,7 +27,9 @@ def start_drain_job(paths: StatePaths, common_dir: str) -> bool:
     except FileNotFoundError:
         pass
     notify_followers(stamp)
-    proc.spawn_detached([sys.executable, *proc.BACKGROUND, "drain", common_dir])
+    from gitworker.processes.jobs import start_job  # two files more, only if a drain is due
+
+    start_job("drain", common_dir)
     return True
 
 

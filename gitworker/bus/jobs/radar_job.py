@@ -4,29 +4,25 @@ Each moved ref is a row, written together with its new tip. A killed radar leave
 next drain starts another radar. A lock keeps two radars apart.
 """
 
-import os
-import sys
 from collections.abc import Iterable
 
-from gitworker import clock, proc
+from gitworker import clock
 from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
 from gitworker.model.ids import Ref
+from gitworker.processes.jobs import start_job
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.session import Session
 from gitworker.store.records.tips import due_refs
 from gitworker.store.workers import Worker
 
 LOCK_NAME = "radar"
-_started: set[int] = set()  # radars that this process started and has not reaped
 
 
 def start_radar_job(session: Session, workers: Iterable[Worker]) -> bool:
     """Start a radar if one is due and none runs; return whether it was started."""
     if not is_radar_due(session, workers) or is_held(lock_path(session)):
         return False
-    _reap()
-    command = [sys.executable, *proc.BACKGROUND, "radar", session.repository.common_dir]
-    _started.add(proc.spawn_detached(command))
+    start_job("radar", session.repository.common_dir)
     return True
 
 
@@ -47,14 +43,3 @@ def watched_branches(workers: Iterable[Worker]) -> dict[Ref, Worker]:
 def lock_path(session: Session) -> str:
     """Return the lock file that a running radar holds."""
     return f"{session.paths.locks}/{LOCK_NAME}"
-
-
-def _reap() -> None:
-    """Reap ended radars, which would stay as zombies in a long-lived process."""
-    for pid in list(_started):
-        try:
-            ended, _ = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:  # a supervisor has reaped it
-            ended = pid
-        if ended:
-            _started.discard(pid)

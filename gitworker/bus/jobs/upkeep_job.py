@@ -5,9 +5,8 @@ The row in `meta` is moved by compare-and-set, so that only one of many commands
 
 from __future__ import annotations
 
-import sys
-
-from gitworker import clock, proc
+from gitworker import clock
+from gitworker.processes.jobs import start_job
 from gitworker.store.messages.upkeep import (
     claim_upkeep,
     find_last_upkeep,
@@ -36,5 +35,5 @@ def start_upkeep_job(store: Store, common_dir: str) -> bool:
         return False
     if not claim_upkeep(store, now=now, seen=last_ms):
         return False
-    proc.spawn_detached(["nice", sys.executable, *proc.BACKGROUND, "upkeep", common_dir])
+    start_job("upkeep", common_dir, low_priority=True)
     return True

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
+from gitworker.paths import open_regular
 from gitworker.processes.table import find_start, has_open
 from gitworker.repo.plumbing.git_environment import HELD_ENV
 
@@ -104,10 +105,13 @@ def _wait_for(path: str, *, name: str, timeout_s: float) -> Callable[[], None]:
 
 
 def is_held(path: str) -> bool:
-    """Return whether any process holds a lock file now, this one included."""
+    """Return whether any process holds a lock file now; concurrent checks do not disturb others.
+
+    It needs no right to write. A file that cannot be read, as one that does not exist, is free.
+    """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+        descriptor = open_regular(path, os.O_RDONLY)
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

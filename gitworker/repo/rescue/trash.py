@@ -18,7 +18,7 @@ from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
 from gitworker.paths import AGENT_LOG, is_locked_by_user, open_regular, unlock_worktree_of_agent
-from gitworker.proc import BACKGROUND, spawn_detached
+from gitworker.processes.jobs import BACKGROUND, start_script
 from gitworker.repo.plumbing.disk import remove_tree, write_atomically
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
 from gitworker.repo.status.converted_files import CONVERTING
@@ -247,8 +247,9 @@ def delete_clean_in_background(
     """
     words = [word for entry, tip in entries for word in (entry.path, tip)]
     if words:
-        spawn_detached(
-            ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
+        start_script(
+            DELETE_CLEAN,
+            *words,
             env={
                 **clean_environment(),
                 "GIT_COMMON_DIR": common_dir,
@@ -435,4 +436,4 @@ def _list(trash_root: str) -> list[str]:
 
 
 def _delete(path: str) -> None:
-    spawn_detached(["/bin/sh", "-c", DELETE, "sh", path])
+    start_script(DELETE, path)

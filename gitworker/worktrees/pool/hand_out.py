@@ -9,19 +9,18 @@ that its caches last from task to task. A parked worktree with changes is moved 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from gitworker import proc
 from gitworker.bus.following.bell import notify_followers
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.paths import open_regular
+from gitworker.processes.jobs import start_job
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.lock import hold
@@ -164,8 +163,7 @@ def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) ->
 
 def _start_job(session: Session) -> None:
     notify_followers(f"{session.paths.root}/{BELL}")
-    command = [sys.executable, *proc.BACKGROUND, "pool", session.repository.common_dir]
-    proc.spawn_detached(["nice", *command])
+    start_job("pool", session.repository.common_dir, low_priority=True)
 
 
 def _best_first(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
