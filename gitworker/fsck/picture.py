@@ -50,7 +50,7 @@ class JournalRow(NamedTuple):
         return self.status in ("done", "undone")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Picture:
     """The state of the repository.
 
