@@ -82,6 +82,6 @@ def _summary(doctor: Doctor) -> str:
     levels = [one.level for one in doctor.findings]
     failed, warned = levels.count(Level.FAIL), levels.count(Level.WARN)
     if not failed and not warned:
-        return f"all {len(levels)} checks are well"
+        return f"all {len(levels)} checks passed"
     problems = count_text(failed, "problem")
     return f"{problems}, {count_text(warned, 'warning')}"

@@ -19,7 +19,7 @@ from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
 
 REWRITING = frozenset({"approve", "merge", "cancel", "reset", "remove"})
-TAKEN_AWAY = frozenset({"gc", "fsck"})  # operations that deleted refs or trash, and record which
+DELETING = frozenset({"gc", "fsck"})  # operations that deleted refs or trash, and record which
 
 
 class JournalRow(NamedTuple):
@@ -40,9 +40,9 @@ class JournalRow(NamedTuple):
         return self.status == "open"
 
     @property
-    def has_taken(self) -> bool:
+    def has_deleted(self) -> bool:
         """Return whether it deleted refs or removed worktrees that were not restored since."""
-        return self.kind in TAKEN_AWAY and self.status == "done"
+        return self.kind in DELETING and self.status == "done"
 
     @property
     def is_over(self) -> bool:
@@ -63,7 +63,7 @@ class Picture:
     workers: tuple[Worker, ...]
     tasks: Mapping[str, StoredTask]
     tips: Mapping[Ref, Oid]
-    acts: tuple[JournalRow, ...]
+    operations: tuple[JournalRow, ...]
     landings: tuple[Landing, ...]
     refs: Mapping[Ref, Oid]
     missing: frozenset[Oid]
@@ -80,7 +80,7 @@ class Picture:
     @property
     def settled(self) -> tuple[Worker, ...]:
         """Return the workers without an open operation; the state of the others is not final."""
-        busy = {act.worker for act in self.acts if act.is_open}
+        busy = {one.worker for one in self.operations if one.is_open}
         return tuple(worker for worker in self.workers if worker.worker_id not in busy)
 
     def branch(self, worker: Worker) -> Ref | None:
@@ -98,30 +98,30 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         workers = tuple(all_workers(reader))
         tasks = {task.id: task for task in all_tasks(reader)}
         tips = all_tips(reader)
-        acts = tuple(map(_act, all_operations(reader)))
+        operations = tuple(map(_row, all_operations(reader)))
         landings = tuple(all_landings(reader))
     refs = read_refs(session.git, [ALL])
     missing = frozenset(find_missing(session.git, set(refs.values())))
-    taken = [act.data for act in acts if act.has_taken]
+    deleting = [one.data for one in operations if one.has_deleted]
     return Picture(
         session=session,
         workers=workers,
         tasks=tasks,
         tips=tips,
-        acts=acts,
+        operations=operations,
         landings=landings,
         refs=refs,
         missing=missing,
         worktrees={os.path.realpath(one.path): one for one in list_worktrees(session.git)},
-        expired={ref: oid for data in taken for ref, oid in deleted_refs(data).items()},
+        expired={ref: oid for data in deleting for ref, oid in deleted_refs(data).items()},
         emptied=frozenset(
-            name for data in taken if isinstance(data, GcData) for name in data.entries
+            name for data in deleting if isinstance(data, GcData) for name in data.entries
         ),
         at_work=at_work,
     )
 
 
-def _act(one: Operation) -> JournalRow:
+def _row(one: Operation) -> JournalRow:
     return JournalRow(
         one.id, one.kind, one.worker_id, one.task_id, one.status, one.step, one.data,
         one.updated_at_ms,

@@ -49,7 +49,7 @@ class Check(NamedTuple, Generic[S]):
         """Return the finding that this check could not run."""
         if self.name:
             return fail(self.name, error.message, HINTS.get(error.code, error.hint))
-        message = f"a check could not be made: {error.message}"
+        message = f"a check could not run: {error.message}"
         return Finding("not_checked", "fsck", message, error.hint or "git fsck")
 
 
@@ -90,7 +90,7 @@ QUICK: tuple[Check[Session], ...] = (
     Check(worktree_checks.check_worktrees, "worktrees"),
     Check(worktree_checks.check_branches, "branches"),
     Check(hook_checks.check_hooks, "hooks"),
-    Check(worktree_checks.check_beater, "beater"),
+    Check(worktree_checks.check_heartbeat_daemon, worktree_checks.BEATER),
     Check(target_branch.check_target, "target"),
     Check(target_history.check_history, "history"),
 )
@@ -108,7 +108,7 @@ STEPS: tuple[tuple[Check[Picture], ...], ...] = (
         worktree_places.check_worktrees, worktree_places.check_unowned, worktree_places.check_locks
     ),
     _step(
-        installed.check_installed, rows.check_seats, rows.check_claims,
+        installed.check_installed, rows.check_assignments, rows.check_claims,
         derived_files.check_blobs, derived_files.check_trash,
     ),
     _step(derived_files.check_views, derived_files.check_logs),

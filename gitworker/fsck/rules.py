@@ -1,4 +1,4 @@
-"""What decides in fsck. Pure: states, rows and times in, verdicts out."""
+"""The decisions of fsck. Pure: states, rows and times in, verdicts out."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,7 +10,7 @@ W, T = WorkerState, TaskStatus
 HOLDING = frozenset({W.ASSIGNED, W.WORKING, W.IN_REVIEW, W.APPROVED, W.STALE})
 AT_WORK = frozenset({T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT})
 REVIEWED = frozenset({T.VERIFYING, T.AWAITING_APPROVAL})
-# Which statuses a task can have while the seat that it is assigned to is in a state.
+# The statuses that a task can have, by the state of its worker.
 AGREEING: Mapping[WorkerState, frozenset[TaskStatus]] = MappingProxyType(
     {
         W.ASSIGNED: frozenset({T.ASSIGNED}),
@@ -20,25 +20,25 @@ AGREEING: Mapping[WorkerState, frozenset[TaskStatus]] = MappingProxyType(
         W.STALE: AT_WORK | REVIEWED,
     }
 )
-LEFT_MS = 60_000  # a lock that is older was left by a git that is dead, or has to be looked at
+LEFT_MS = 60_000  # git holds a lock for seconds
 BLOB_GRACE_MS = 24 * 60 * 60 * 1000  # a publisher saves a blob before its message (bus/collect)
 
 
 def holds_task(state: WorkerState) -> bool:
-    """Tell whether a seat in this state has a task, a branch and a worktree."""
+    """Return whether a worker in this state has a task, a branch and a worktree."""
     return state in HOLDING
 
 
 def agree(state: WorkerState, status: TaskStatus) -> bool:
-    """Tell whether a seat and the task that is assigned to it can stand like that together."""
+    """Return whether a worker in this state can have a task with this status."""
     return state not in AGREEING or status in AGREEING[state]
 
 
 def is_left(age_ms: int) -> bool:
-    """Tell whether a lock file of git is so old that nobody can be expected to hold it."""
+    """Return whether a lock file of git is so old that its process has probably ended."""
     return age_ms > LEFT_MS
 
 
 def is_forgotten(age_ms: int) -> bool:
-    """Tell whether a large payload without a message is too old for its message still to come."""
+    """Return whether a large payload is so old that its message is no longer expected."""
     return age_ms > BLOB_GRACE_MS

@@ -189,7 +189,7 @@ def test_recover_an_operation_that_cannot_be_completed(scene: Scene) -> None:
         assert answer.err.endswith(f"hint: {hint}\n")
         assert answer.err.count("warning") == 1
     assert "open operations" in scene.run("status").out
-    assert "remove of auth stands at step begun" in scene.run("doctor").out
+    assert "remove of auth has been at step begun" in scene.run("doctor").out
     left = scene.run("recover", "--json").document["left"]
     assert [(one["kind"], one["error"]["code"]) for one in left] == [("remove", "git_locked")]
     lock.unlink()

@@ -70,15 +70,16 @@ def test_fsck(scene: Scene) -> None:
     (scene.state / "workers" / "auth.json").unlink()
     answer = scene.run("fsck")
     assert (answer.status, answer.err) == (1, "")
-    assert "branch_gone: branch auth/t1 of auth is gone\n  --repair makes it again" in answer.out
+    missing = "branch_gone: branch auth/t1 of auth does not exist\n"
+    assert f"{missing}  --repair creates it again" in answer.out
     assert "view_wrong: " in answer.out
     document = scene.run("fsck", "--json").document
     assert document["whole"] is False
     assert {"code", "where", "what", "mendable", "help"} == set(document["findings"][0])
-    mended = scene.run("fsck", "--repair")
-    assert mended.status == 0
-    assert "repaired branch_gone: branch auth/t1 of auth is gone\n" in mended.out
-    assert mended.out.endswith("1 commit, 1 worker: no findings\n")
+    repaired = scene.run("fsck", "--repair")
+    assert repaired.status == 0
+    assert f"repaired {missing}" in repaired.out
+    assert repaired.out.endswith("1 commit, 1 worker: no findings\n")
     again = scene.run("fsck", "--repair", "--json").document
     assert (again["whole"], again["mended"], again["failed"]) == (True, [], [])
     assert git(worktree, "status", "--porcelain") == ""

@@ -1,4 +1,4 @@
-"""Damaged files in git's own directory of a worktree: one message, and a repair that helps."""
+"""Damaged files in the admin directory of a worktree: one message, and a repair that helps."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from gitworker.fsck.fsck import prove
 from tests.cli.kit import run
 from tests.crash.inventory import all_bytes
-from tests.fsck.test_fsck_worktrees import dirty, troubles
+from tests.fsck.test_fsck_worktrees import complaints, dirty
 from tests.workers.damaging import admin_of, bytes_below
 from tests.workers.world import World, essence
 
@@ -30,7 +30,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_commands_name_the_repair(world: World, damage: str) -> None:
-    """Commands change nothing next to a damaged file, and the command that they name repairs it."""
+    """With a damaged file, commands change nothing and name the command that repairs it."""
     place = dirty(world)
     before, mine = bytes_below(place), bytes_below(world.root)
     DAMAGES[damage](admin_of(world))
@@ -44,7 +44,7 @@ def test_commands_name_the_repair(world: World, damage: str) -> None:
     shown = run(world.root, "show", "auth")
     assert shown.status == 0, shown
     assert str(place) in shown.out.replace("<root>", str(world.root)), shown
-    assert any(str(place) in line or "commondir is empty" in line for line in troubles(world))
+    assert any(str(place) in line or "commondir is empty" in line for line in complaints(world))
     assert world.rows()["workers"] == rows
     assert run(world.root, "fsck").status == 1
     repaired = run(world.root, "fsck", "--repair")
@@ -59,7 +59,7 @@ def test_commands_name_the_repair(world: World, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", ["commondir_empty", "commondir_gone", "head_empty"])
 def test_a_worktree_of_the_users_own(world: World, damage: str) -> None:
-    """Damage in a worktree of no worker stops no worker for longer than the repair."""
+    """Damage in a user's own worktree blocks workers only until the repair."""
     world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "add", "-q", "../mine", "-b", "mine")
     before = essence(world)

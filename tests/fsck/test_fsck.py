@@ -31,52 +31,52 @@ WORKERS = max(20, int(50 * SCALE))
 LONG_LEASE = {"worker.claims.lease-s": "86400"}
 
 
-def whole(world: World) -> None:
-    """Fail the test if fsck finds anything."""
+def assert_sound(world: World) -> None:
+    """Fail the test if fsck has a finding."""
     assert prove(world.session()).findings == ()
 
 
-def test_an_empty_repository_is_whole(world: World) -> None:
+def test_an_empty_repository_is_sound(world: World) -> None:
     """fsck finds nothing in a repository without workers."""
     proof = prove(world.session())
     assert (proof.workers, proof.findings) == (0, ())
 
 
-def test_whole_lives_are_whole(world: World) -> None:
+def test_ordinary_operations_leave_no_findings(world: World) -> None:
     """fsck finds nothing after every ordinary operation."""
     make_dirty(world, world.working("auth", "login", {"a": "1\n"}))
     world.spawn("idle", "nothing")
-    whole(world)
+    assert_sound(world)
     cancel(world.session(), "auth")
-    whole(world)
+    assert_sound(world)
     undo(world.session())
-    whole(world)
+    assert_sound(world)
     fail(world.session(), "auth", reason="stuck")
     reset(world.session(), "auth")
-    whole(world)
+    assert_sound(world)
     undo(world.session())
     world.git("checkout", "-q", ".", cwd=world.path("auth"))
     world.git("clean", "-fdq", cwd=world.path("auth"))
     world.git("reset", "-q", "--hard", cwd=world.path("auth"))
     world.submit("auth")
-    whole(world)
+    assert_sound(world)
     reject(world.session(), "auth", note="more")
     world.commit("auth", {"b": "2\n"})
     world.submit("auth")
     world.advance({"theirs": "1\n"})
     world.approve("auth")
-    whole(world)
+    assert_sound(world)
     undo(world.session())
-    whole(world)
+    assert_sound(world)
     world.approve("auth")
     world.advance({"theirs": "2\n"})
     world.land("auth")
-    whole(world)
+    assert_sound(world)
     undo(world.session())
-    whole(world)
+    assert_sound(world)
 
 
-def test_kept_and_dirty_landings_are_whole(world: World) -> None:
+def test_kept_and_dirty_landings_are_sound(world: World) -> None:
     """fsck finds nothing after landings that kept a worktree or moved a dirty one to the trash."""
     for name in ("auth", "docs"):
         world.approved(name, f"t-{name}", {name: "1\n"})
@@ -84,38 +84,38 @@ def test_kept_and_dirty_landings_are_whole(world: World) -> None:
     world.advance({"theirs": "1\n"})
     world.land("auth", keep=True)
     world.land("docs")
-    whole(world)
+    assert_sound(world)
     world.spawn("auth", "next")
-    whole(world)
+    assert_sound(world)
     undo(world.session(), newest(world, "remove"))
-    whole(world)
+    assert_sound(world)
 
 
-def test_an_open_rebase_is_whole(world: World) -> None:
+def test_an_open_rebase_is_sound(world: World) -> None:
     """An open rebase in a worktree is no finding."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     assert Repo(place).run("rebase", "main").returncode
-    whole(world)
+    assert_sound(world)
     world.git("rebase", "--abort", cwd=place)
-    whole(world)
+    assert_sound(world)
 
 
-def test_a_sync_is_whole(world: World) -> None:
+def test_a_sync_is_sound(world: World) -> None:
     """Commits that a sync replaced are kept, including those of a resolved conflict."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.commit("auth", {"b": "1\n"})
     world.advance({"README": "theirs\n"})
     assert world.drive("sync", cwd=place).returncode == 3
-    whole(world)
+    assert_sound(world)
     (place / "README").write_text("both\n")
     world.git("add", "README", cwd=place)
     assert world.drive("sync", "continue", cwd=place).returncode == 0
-    whole(world)
+    assert_sound(world)
 
 
 def test_landed_by_patch(world: World) -> None:
-    """A target that was rewritten and has the landed patches still has lost no landing."""
+    """A rewritten target that still has the landed patches has lost no landing."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.git("commit", "-q", "--amend", "-m", "Reworded")
@@ -137,24 +137,24 @@ def test_an_operation_in_progress_is_no_finding(world: World) -> None:
     assert mend(session).left.findings == ()
 
 
-def test_a_check_that_cannot_be_made(world: World) -> None:
-    """A fault that stops one check is a finding, and the other checks still run."""
+def test_a_check_that_cannot_run(world: World) -> None:
+    """A check that cannot run is a finding, and the other checks still run."""
     world.working("auth", "login", {"a": "1\n"})
     sql(world, "DROP TABLE reviews")
     found = {one.code for one in prove(world.session()).findings}
     assert "not_checked" in found
 
 
-def test_uninstalled_hooks_are_whole(world: World) -> None:
-    """It is no finding if a user removed our hooks and excludes."""
+def test_uninstalled_hooks_are_sound(world: World) -> None:
+    """Hooks and excludes that a user uninstalled are no finding."""
     world.working("auth", "login", {"a": "1\n"})
     uninstall_everything(world.session())
-    whole(world)
+    assert_sound(world)
 
 
 @pytest.mark.slow
 def test_many_workers_take_few_processes(world: World, tmp_path: Path) -> None:
-    """However many workers there are, a look starts the same handful of processes."""
+    """fsck starts the same few processes for any number of workers."""
     for number in range(WORKERS):
         world.spawn(f"w{number}", f"t{number}")
         if number % 5 == 0:
@@ -175,11 +175,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository with workers in every state, always at the same place, as if just made."""
+    """Return a new repository with workers in every state, always at the same path."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     root, copy = shelf / "repo", shelf / "copy"
     if copy.exists():
-        wait_until(lambda: not is_at_work(root))  # a deletion of the test before
+        wait_until(lambda: not is_at_work(root))  # a background deletion of the previous test
         shutil.rmtree(root)
         shutil.copytree(copy, root, symlinks=True)
     else:
@@ -205,31 +205,31 @@ def test_planted_damage_is_found(ground: World, name: str) -> None:
     found = prove(ground.session()).findings
     assert plant.codes[0] in {one.code for one in found}, found
     assert {one.code for one in found} <= set(plant.codes), found
-    mended = mend(ground.session())
-    assert mended.failed == ()
+    repaired = mend(ground.session())
+    assert repaired.failed == ()
     if plant.is_mendable:
-        assert mended.done
-        assert mended.left.findings == ()
+        assert repaired.done
+        assert repaired.left.findings == ()
         assert mend(ground.session()).done == ()
     else:
-        assert {one.code for one in mended.left.findings} <= set(plant.codes)
-        assert all(one.repair is None for one in mended.left.findings)
+        assert {one.code for one in repaired.left.findings} <= set(plant.codes)
+        assert all(one.repair is None for one in repaired.left.findings)
     assert tips <= reached(ground)
     assert files <= contents(ground)
 
 
 def contents(world: World) -> set[bytes]:
-    """Return every file's bytes, our records in the trash left out."""
+    """Return every file's bytes, except our records in the trash."""
     return {data for data in all_bytes(world) if not data.startswith(b'{"name": ')}
 
 
 def reached(world: World) -> set[str]:
-    """Return every commit that some ref leads to, broken ones passed by."""
+    """Return every commit that is reachable from a ref; broken refs are skipped."""
     return set(world.git("rev-list", "--ignore-missing", "--all").splitlines())
 
 
 def test_every_finding_is_planted_and_documented() -> None:
-    """Each kind of finding has a plant but two, and a row in the docs."""
+    """Each code has a row in the docs, and all but two have planted damage."""
     folder = Path(fsck.__file__).parent
     codes = set()
     for path in (*folder.glob("checks/*.py"), folder / "registry.py"):

@@ -21,14 +21,14 @@ VERBS = (
 
 
 def flip(index: Path) -> None:
-    """Change one byte in the middle."""
+    """Change one byte in the middle of the index."""
     data = bytearray(index.read_bytes())
     data[len(data) // 2] ^= 255
     index.write_bytes(data)
 
 
 def directory(index: Path) -> None:
-    """Put a directory there."""
+    """Replace the index by a directory."""
     index.unlink()
     index.mkdir()
 
@@ -51,16 +51,16 @@ def index_of(world: World) -> Path:
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_index_is_rebuilt(world: World, name: str) -> None:
-    """fsck and doctor name the index; the repair keeps it aside and every file as it is."""
+    """fsck and doctor report the index; the repair keeps the old one and changes no file."""
     place = world.working("auth", "login", {"a": "1\n"})
     Repo(place).write({"a": "2\n", "new": "mine\n", "staged": "3\n"})
     world.git("add", "staged", cwd=place)
     DAMAGES[name](index_of(world))
     assert [one.code for one in prove(world.session()).findings] == ["index_broken"]
-    troubles = [one for one in read_doctor(world.session()).findings if one.level is Level.FAIL]
-    assert any("index" in one.message for one in troubles)
-    mended = mend(world.session())
-    assert (mended.failed, mended.left.findings) == ((), ())
+    failures = [one for one in read_doctor(world.session()).findings if one.level is Level.FAIL]
+    assert any("index" in one.message for one in failures)
+    repaired = mend(world.session())
+    assert (repaired.failed, repaired.left.findings) == ((), ())
     found = world.git("status", "--porcelain", cwd=place).splitlines()
     assert sorted(line.split()[-1] for line in found) == ["a", "new", "staged"]
     assert [(place / file).read_text() for file in ("a", "new", "staged")] == [
@@ -70,8 +70,8 @@ def test_a_damaged_index_is_rebuilt(world: World, name: str) -> None:
     assert len(kept) == 1
 
 
-def test_a_shared_index_that_is_missing(world: World) -> None:
-    """A split index without its other half is damaged too; with it, it is whole."""
+def test_a_missing_shared_index(world: World) -> None:
+    """A split index without its shared part is damaged, and with it, it is no finding."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("update-index", "--split-index", cwd=place)
     assert prove(world.session()).findings == ()
@@ -83,7 +83,7 @@ def test_a_shared_index_that_is_missing(world: World) -> None:
 
 
 def test_a_sparse_checkout_stays_sparse(world: World) -> None:
-    """A rebuilt index knows which files are not checked out."""
+    """A rebuilt index keeps the files that are not checked out."""
     place = world.working("auth", "login", {"a": "1\n", "src/b": "1\n"})
     world.git("sparse-checkout", "set", "--no-cone", "/a", cwd=place)
     index_of(world).unlink()
@@ -92,8 +92,8 @@ def test_a_sparse_checkout_stays_sparse(world: World) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS, ids="-".join)
-def test_no_command_breaks_at_a_damaged_index(world: World, verb: tuple[str, ...]) -> None:
-    """Beside a damaged index every command answers, or refuses with a reason."""
+def test_no_command_crashes_on_a_damaged_index(world: World, verb: tuple[str, ...]) -> None:
+    """With a damaged index every command answers, or refuses with a reason."""
     world.working("auth", "login", {"a": "1\n"})
     index_of(world).write_bytes(b"garbage" * 9)
     done = subprocess.run(

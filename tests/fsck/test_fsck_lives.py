@@ -1,4 +1,4 @@
-"""fsck and doctor report nothing after ordinary work, whatever its course."""
+"""Sequences of ordinary work, after which fsck and doctor report nothing."""
 
 import os
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def failed(world: World) -> None:
 
 
 def retried(world: World) -> None:
-    """Fail, and let another worker take the task when its back-off is over."""
+    """Fail, and let another worker take the task after its back-off."""
     failed(world)
     due_ms = world.task("login").resume_after_ms or 0
     with pytest.MonkeyPatch.context() as patch:
@@ -49,14 +49,14 @@ def amended(world: World) -> None:
 
 
 def amended_unseen(world: World) -> None:
-    """Amend a commit before any command has looked."""
+    """Amend a commit before it is published."""
     place = world.working("auth", "login", {"a": "1\n"})
     (place / "a").write_text("2\n")
     world.git("commit", "-qa", "--amend", "-m", "Other", cwd=place)
 
 
 def collected(world: World) -> None:
-    """Land, and let gc take everything that is old."""
+    """Land, and let gc delete everything old."""
     make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
     world.land("auth")
     session = world.session()
@@ -84,7 +84,7 @@ def reset_and_back(world: World) -> None:
 
 
 def adoption_killed(world: World, point: str = "adopt.journal") -> None:
-    """Kill an adoption and let the next command settle it."""
+    """Kill an adoption and let the next command recover it."""
     place = world.root.parent / "by-hand"
     Repo(world.root).worktree(place, "-b", "feature").commit("By hand", {"hand": "1\n"})
     world.session()
@@ -134,7 +134,7 @@ def amended_and_cancelled(world: World) -> None:
 
 
 def reset_away(world: World) -> None:
-    """Reset a published commit away, and look before any other command has."""
+    """Reset a published commit away, and run no other command."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.session()
     world.drive("sweep")
@@ -142,7 +142,7 @@ def reset_away(world: World) -> None:
 
 
 def many_commits(world: World) -> None:
-    """Make, revert and rebase commits by hand."""
+    """Commit, revert and rebase by hand."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.commit("auth", {"b": "1\n"})
     world.git("revert", "--no-edit", "HEAD", cwd=place)
@@ -160,9 +160,9 @@ LIVES = (
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_ordinary_lives_are_whole(world: World, life: Life) -> None:
-    """No ordinary life leaves anything that fsck or doctor reports."""
+def test_ordinary_work_has_no_findings(world: World, life: Life) -> None:
+    """fsck and doctor report nothing after ordinary work."""
     life(world)
     assert prove(world.session()).findings == ()
-    troubles = [one for one in read_doctor(world.session()).findings if one.level is not Level.OK]
-    assert troubles == []
+    complaints = [one for one in read_doctor(world.session()).findings if one.level is not Level.OK]
+    assert complaints == []

@@ -29,11 +29,11 @@ def test_a_lock_is_found_and_removed_by_the_hint(world: World, name: str) -> Non
     lock = admin / name[6:] if name.startswith("admin/") else world.root / ".git" / name
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
-    assert prove(world.session()).findings == ()  # a git may be at work
+    assert prove(world.session()).findings == ()  # a git command may be running
     os.utime(lock, (1, 1))
     (found,) = prove(world.session()).findings
     assert (found.code, found.subject) == ("lock_left", str(lock))
-    assert " s, as a killed git leaves it" in found.message
+    assert " s old, probably left by a killed git" in found.message
     assert mend(world.session()).done == ()
     command = found.hint.partition("   (")[0]
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=60)

@@ -41,27 +41,27 @@ def codes(world: World) -> list[str]:
     ["auth/login:a", "auth/login:deep/down/b", "auth/login:deep/down", "auth/login^{tree}",
      "main:README", "main:src", "main^{tree}", "main:link"],
 )  # fmt: skip
-def test_an_object_is_written_again(world: World, revision: str, empty: bool) -> None:
+def test_a_missing_object_is_written_again(world: World, revision: str, empty: bool) -> None:
     """A tree or blob whose files are unchanged in a worktree is found and written again."""
     os.symlink("README", world.root / "link")
     world.git("add", "link")
     world.git("commit", "-q", "-m", "A link")
     world.in_review("auth", "login", NESTED)
-    whole = world.git("ls-tree", "-r", "auth/login")
+    before = world.git("ls-tree", "-r", "auth/login")
     damaged(world, revision, empty=empty)
     found = run(world.root, "fsck")
     assert ("object_empty" if empty else "object_missing") in found.out, found
     assert run(world.root, "fsck", "--repair").status == 0
     assert codes(world) == []
-    assert world.git("ls-tree", "-r", "auth/login") == whole
+    assert world.git("ls-tree", "-r", "auth/login") == before
     world.git("fsck", "--strict")
     world.approve("auth")
     world.land("auth")
 
 
 @pytest.mark.parametrize("revision", ["auth/login:a", "auth/login:deep", "auth/login~1"])
-def test_an_object_that_no_worktree_has(world: World, revision: str) -> None:
-    """An object that only another clone has stays a finding; the hint brings it back."""
+def test_an_object_of_another_clone(world: World, revision: str) -> None:
+    """An object that only another clone has remains a finding; the hint fetches it."""
     world.working("auth", "login", NESTED)
     world.commit("auth", {"c": "3\n"})
     world.git("clone", "-q", "--mirror", "--no-hardlinks", str(world.root), "../clone")
@@ -80,7 +80,7 @@ def test_an_object_that_no_worktree_has(world: World, revision: str) -> None:
 
 
 def of_a_submitted_commit(world: World) -> str:
-    """Return a blob of a commit that was submitted and amended since."""
+    """Return a blob of a commit that was submitted and then amended."""
     world.in_review("auth", "login", {"old": "submitted\n"})
     oid = world.git("rev-parse", "auth/login:old")
     place = world.path("auth")
@@ -91,7 +91,7 @@ def of_a_submitted_commit(world: World) -> str:
 
 
 def of_an_open_operation(world: World) -> str:
-    """Return a blob of a worker's branch on which an operation was killed."""
+    """Return a blob of the branch of a killed operation."""
     world.working("auth", "login", NESTED)
     world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal")
     return world.git("rev-parse", "auth/login:a")
@@ -106,8 +106,8 @@ def of_a_rescue(world: World) -> str:
 
 
 @pytest.mark.parametrize("make", [of_a_submitted_commit, of_an_open_operation, of_a_rescue])
-def test_records_count_like_branches(world: World, make: Callable[[World], str]) -> None:
-    """An object that only a submitted commit, an open operation or a rescue needs is missed."""
+def test_recorded_commits_are_checked(world: World, make: Callable[[World], str]) -> None:
+    """A missing object of a submitted commit, an open operation or a rescue ref is found."""
     oid = make(world)
     path = world.root / ".git" / "objects" / oid[:2] / oid[2:]
     path.unlink()
@@ -115,7 +115,7 @@ def test_records_count_like_branches(world: World, make: Callable[[World], str])
 
 
 def test_promised_objects_are_not_missing(world: World, tmp_path: Path) -> None:
-    """A partial clone lacks promised objects, which is no finding; its own that is lost is one."""
+    """In a partial clone only a missing object that no remote has promised is a finding."""
     world.git("config", "uploadpack.allowFilter", "true")
     world.git("rm", "-q", "src/app.py")
     world.git("commit", "-q", "-m", "Less")
@@ -131,8 +131,8 @@ def test_promised_objects_are_not_missing(world: World, tmp_path: Path) -> None:
     assert mend(part.session()).left.findings == ()
 
 
-def test_a_worktree_of_no_worker_counts(world: World) -> None:
-    """The damage of a branch of the user's own is found as well."""
+def test_the_users_own_worktree_is_checked(world: World) -> None:
+    """A missing object of a user's own branch is found."""
     world.working("auth", "login", {"a": "1\n"})
     world.git("branch", "mine")
     world.git("worktree", "add", "-q", "../mine", "mine")
@@ -144,7 +144,7 @@ def test_a_worktree_of_no_worker_counts(world: World) -> None:
 @pytest.mark.parametrize("empty", [False, True], ids=["deleted", "empty"])
 @pytest.mark.parametrize("revision", ["main:.gitworker.toml", "main^{tree}"])
 def test_objects_of_the_settings(world: World, revision: str, empty: bool) -> None:
-    """If git cannot read the settings, every command refuses, and fsck writes the objects again."""
+    """If git cannot read the settings, commands refuse, and fsck writes the objects again."""
     world.advance({".gitworker.toml": '[worktree]\nroot = "../elsewhere"\n'})
     world.in_review("auth", "login", NESTED)
     damaged(world, revision, empty=empty)
@@ -161,8 +161,8 @@ def test_objects_of_the_settings(world: World, revision: str, empty: bool) -> No
     world.land("auth")
 
 
-def test_settings_that_no_worktree_has(world: World) -> None:
-    """If no worktree has the settings file, fsck refuses with the command that fetches it."""
+def test_settings_without_a_checked_out_file(world: World) -> None:
+    """If no worktree has the settings file, fsck names the command that fetches it."""
     world.advance({".gitworker.toml": "[worktree]\n"})
     world.git("clone", "-q", "--mirror", "--no-hardlinks", str(world.root), "../clone")
     (world.root / ".gitworker.toml").unlink()

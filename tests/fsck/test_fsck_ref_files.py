@@ -12,7 +12,7 @@ from tests.workers.world import World
 
 TEXTS = {
     "garbage": b"garbage\n", "empty": b"", "nul": b"\0" * 41, "cut": b"1234567\n",
-    "nowhere": b"ref: refs/heads/nowhere\n",
+    "dangling": b"ref: refs/heads/nowhere\n",
 }  # fmt: skip
 VERBS = (
     ("status",), ("list",), ("show", "auth"), ("show", "bob"), ("diff", "auth"), ("done", "auth"),
@@ -30,22 +30,22 @@ def run(world: World, *words: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_damaged_branch_is_restored(world: World, text: str) -> None:
-    """The branch points at its last commit again, also if packed-refs has an older one."""
+    """The branch points at its last commit again, even if packed-refs has an older one."""
     world.working("auth", "login", {"a": "1\n"})
     world.git("pack-refs", "--all")
     world.commit("auth", {"b": "1\n"})
     tip, path = world.tip("auth/login"), world.root / ".git/refs/heads/auth/login"
     path.write_bytes(TEXTS[text])
     assert "ref_damaged" in {one.code for one in prove(world.session()).findings}
-    mended = mend(world.session())
-    assert (mended.failed, mended.left.findings) == ((), ())
+    repaired = mend(world.session())
+    assert (repaired.failed, repaired.left.findings) == ((), ())
     assert world.tip("auth/login") == tip
     assert not (world.root / ".git/refs/heads/nowhere").exists()
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_damaged_rescue_ref_is_restored(world: World, text: str) -> None:
-    """A rescue ref points at its commit again, by our records."""
+    """A rescue ref points at the commit of our records again."""
     world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     cancel(world.session(), "auth")
@@ -57,7 +57,7 @@ def test_a_damaged_rescue_ref_is_restored(world: World, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["garbage", "empty", "nul", "cut"])
 def test_a_damaged_head_is_restored(world: World, text: str) -> None:
-    """The worktree is on its worker's branch again, with its files as they were."""
+    """The worktree is on its worker's branch again, and its files are unchanged."""
     place = world.working("auth", "login", {"a": "1\n"})
     (place / "a").write_text("2\n")
     Path(world.worker("auth").admin_dir or "", "HEAD").write_bytes(TEXTS[text])
@@ -67,7 +67,7 @@ def test_a_damaged_head_is_restored(world: World, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["branch", "head"])
-def test_no_command_breaks_at_a_damaged_ref(world: World, name: str) -> None:
+def test_no_command_crashes_on_a_damaged_ref(world: World, name: str) -> None:
     """Every command answers or refuses with a reason, and another worker is not affected."""
     world.working("auth", "login", {"a": "1\n"})
     world.working("bob", "form", {"b": "1\n"})

@@ -79,8 +79,8 @@ def replace_by(path: Path, kind: Callable[[Path], None]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_place_of_ours(world: World, kind: Callable[[Path], None]) -> None:
-    """Something else in the place of any file of ours is one message, and fsck repairs it."""
+def test_each_path_of_ours(world: World, kind: Callable[[Path], None]) -> None:
+    """A misplaced entry at any path of ours is reported in one message, and fsck repairs it."""
     world.spawn("auth", "login")
     state = world.state_dir
     for name in OURS:
@@ -110,7 +110,7 @@ def test_each_place_of_ours(world: World, kind: Callable[[Path], None]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LATER)
 def test_views(world: World, name: str, kind: Callable[[Path], None]) -> None:
-    """A wrong entry in place of a view is found and repaired, and no command waits for it."""
+    """A misplaced entry at the path of a view is found and repaired, and blocks no command."""
     world.in_review("auth", "login", {"a": "1\n"})
     replace_by(world.state_dir / name, kind)
     found = prove(world.session()).findings
@@ -121,7 +121,7 @@ def test_views(world: World, name: str, kind: Callable[[Path], None]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", sorted(LOGS))
 def test_logs(world: World, name: str, kind: Callable[[Path], None]) -> None:
-    """Something else in the place of a log fails no operation; doctor and fsck report it."""
+    """A misplaced entry at the path of a log fails no operation; doctor and fsck report it."""
     world.working("auth", "login", {"a": "1\n"})
     log = world.state_dir / name
     replace_by(log, kind)
@@ -139,7 +139,7 @@ def test_logs(world: World, name: str, kind: Callable[[Path], None]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hooks(world: World, kind: Callable[[Path], None]) -> None:
-    """Something else among our hook scripts is found and replaced by ours."""
+    """A misplaced entry among our hook scripts is found and replaced."""
     world.spawn("auth", "login")
     for name in (*ALWAYS, SHARED, STAMP):
         replace_by(world.state_dir / "hooks" / name, kind)
@@ -151,7 +151,7 @@ def test_hooks(world: World, kind: Callable[[Path], None]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_database(world: World, kind: Callable[[Path], None]) -> None:
-    """A wrong entry in place of the database is left to a person; fsck creates none."""
+    """A misplaced entry at the database's path has no repair, and fsck creates no database."""
     world.spawn("auth", "login")
     database = world.state_dir / DATABASE
     kept = database.read_bytes()
@@ -167,9 +167,7 @@ def test_the_database(world: World, kind: Callable[[Path], None]) -> None:
 
 
 @pytest.mark.parametrize("name", ["spool/hooks", "spool/ring", "spool", "hooks/gitworker.sh"])
-def test_a_commit_waits_for_no_fifo(
-    world: World, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_fifo_blocks_no_commit(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Our hooks never block git: a FIFO in the spool costs only the message."""
     place = Path(world.spawn("auth", "login").path)
     replace_by(world.state_dir / name, fifo)
@@ -182,8 +180,8 @@ def test_a_commit_waits_for_no_fifo(
 
 
 @pytest.mark.parametrize("name", ["bell", "limits", "target", "git-version", *sorted(BESIDE)])
-def test_whole_commands_answer(world: World, name: str) -> None:
-    """A FIFO in any place that a command opens is one message with status 1, at once."""
+def test_a_fifo_blocks_no_command(world: World, name: str) -> None:
+    """A FIFO at any path that a command opens is reported at once, with status 1."""
     world.spawn("auth", "login")
     sql(world, "PRAGMA wal_checkpoint(TRUNCATE)")
     replace_by(world.state_dir / name, fifo)
@@ -201,7 +199,7 @@ def test_whole_commands_answer(world: World, name: str) -> None:
     "note", [b"a\0b\n", b"", b"\n", b"../..\n", b"/etc\n", b".git\n", b"wor\nktrees\n", b"\xff\0"]
 )
 def test_a_damaged_note_of_the_root(world: World, note: bytes) -> None:
-    """A note that names no directory inside the checkout is found, and repaired without a guess."""
+    """A note that names no directory inside the checkout is found and repaired."""
     world.spawn("auth", "login")
     (world.state_dir / "worktree-root").write_bytes(note)
     found = prove(world.session()).findings
@@ -236,7 +234,7 @@ def test_damaged_caches(world: World, note: bytes) -> None:
 
 
 def command(world: World, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a whole command, which must end in time."""
+    """Run a command that must end in time."""
     return subprocess.run(
         ["git-worker", *words], cwd=world.root, check=False, capture_output=True, text=True,
         timeout=LIMIT_S,

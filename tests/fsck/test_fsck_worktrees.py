@@ -1,4 +1,4 @@
-"""Damaged worktrees: fsck and doctor find each, and a repair or the command named leads back."""
+"""Damaged worktrees: fsck and doctor find each; a repair or the named command restores them."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ ROUNDS = 4
 
 
 def dirty(world: World) -> Path:
-    """Return the worktree of `auth`, with staged, unstaged and untracked work, beside `bob`."""
+    """Return the worktree of `auth` with staged, unstaged and untracked work; `bob` has one too."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.working("bob", "form", {"b": "1\n"})
     Repo(place).write({"a": "2\n", "new": "mine\n", "staged": "3\n"})
@@ -32,7 +32,7 @@ def dirty(world: World) -> Path:
     return place
 
 
-def troubles(world: World) -> list[str]:
+def complaints(world: World) -> list[str]:
     """Return the reports of doctor that are not ok."""
     found = read_doctor(world.session()).findings
     return [f"{one.message} {one.hint}" for one in found if one.level is not Level.OK]
@@ -46,8 +46,8 @@ def follow(world: World, finding: Finding, **names: str) -> None:
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=False, timeout=300)
 
 
-def lead_back(world: World, **names: str) -> int:
-    """Repair, then run the remaining named commands; return how many a person had to run."""
+def restore(world: World, **names: str) -> int:
+    """Repair, then run the commands of the remaining findings; return their number."""
     for number in range(ROUNDS):
         left = mend(world.session()).left.findings
         if not left:
@@ -58,8 +58,8 @@ def lead_back(world: World, **names: str) -> int:
 
 
 @pytest.mark.parametrize("state", PLACES)
-def test_each_damage_is_found_and_has_a_way_out(world: World, state: str) -> None:
-    """Whatever is wrong with a worktree is named, and the named commands lead back without loss."""
+def test_each_damage_is_found_and_can_be_repaired(world: World, state: str) -> None:
+    """Each damage of a worktree is reported, and the named commands restore it without loss."""
     place = dirty(world)
     tip, staged = world.tip("auth/login"), world.git("ls-files", "-s", cwd=place)
     PLACES[state](world, place)
@@ -68,11 +68,11 @@ def test_each_damage_is_found_and_has_a_way_out(world: World, state: str) -> Non
     found = prove(world.session()).findings
     assert any(str(place) in one.message or "auth" in one.message for one in found), found
     if state != "other_worker":
-        assert any(str(place) in line for line in troubles(world))
-    commands = lead_back(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
+        assert any(str(place) in line for line in complaints(world))
+    commands = restore(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
     assert (commands == 0) is (state in REPAIRED), found
     assert prove(world.session()).findings == ()
-    assert [line for line in troubles(world) if "of no worker" not in line] == []
+    assert [line for line in complaints(world) if "belongs to no worker" not in line] == []
     assert kept <= set(all_bytes(World(world.root.parent)))
     assert (bytes_below(world.root), bytes_below(world.path("bob"))) == (mine, bobs)
     assert world.tip("auth/login") == tip
@@ -82,34 +82,34 @@ def test_each_damage_is_found_and_has_a_way_out(world: World, state: str) -> Non
 
 
 @pytest.mark.parametrize("target", ["worktrees/other", "../elsewhere", "sub dir"])
-def test_a_moved_worktree_follows(world: World, target: str) -> None:
-    """A worktree that was moved by `mv` to a place nearby is found there and recorded."""
+def test_a_moved_worktree_is_recorded(world: World, target: str) -> None:
+    """A worktree that `mv` moved inside the repository's surroundings is found and recorded."""
     place = dirty(world)
     new = Path(os.path.normpath(world.root / target))
     place.rename(new)
     (found,) = prove(world.session()).findings
     assert (found.code, str(new) in found.message) == ("worktree_moved", True)
-    assert any(str(place) in line for line in troubles(world))
-    assert lead_back(world) == 0
+    assert any(str(place) in line for line in complaints(world))
+    assert restore(world) == 0
     assert world.path("auth") == new
     assert (new / "new").read_text() == "mine\n"
     assert world.git("status", "--porcelain", cwd=new) == "M a\nA  staged\n?? new"
 
 
 def test_a_worktree_moved_far_away(world: World) -> None:
-    """A worktree that cannot be found is led back by the command that fsck names."""
+    """A worktree that cannot be found is connected again by the command that fsck names."""
     place = dirty(world)
     new = world.root.parent / "far" / "away"
     new.parent.mkdir()
     place.rename(new)
     (found,) = prove(world.session()).findings
     assert found.code == "worktree_missing"
-    assert lead_back(world, **{"NEW-PLACE": str(new)}) == 1
+    assert restore(world, **{"NEW-PLACE": str(new)}) == 1
     assert world.path("auth") == new
 
 
-def test_a_copy_is_not_taken_for_a_moved_one(world: World) -> None:
-    """A copy beside a deleted worktree is no proof: it is left alone."""
+def test_a_copy_is_no_moved_worktree(world: World) -> None:
+    """A copy next to a deleted worktree is not proved to be the worktree, so it is not used."""
     place = dirty(world)
     shutil.copytree(place, place.parent / "copy", symlinks=True)
     shutil.rmtree(place)
@@ -117,12 +117,12 @@ def test_a_copy_is_not_taken_for_a_moved_one(world: World) -> None:
     assert world.path("auth") == place
 
 
-def test_a_deleted_worktree_is_made_again(world: World) -> None:
-    """A worktree deleted by `rm -rf` is made again by the command that fsck names."""
+def test_a_deleted_worktree_is_restored(world: World) -> None:
+    """A worktree deleted by `rm -rf` is restored by the command that fsck names."""
     place = dirty(world)
     shutil.rmtree(place)
     (found,) = prove(world.session()).findings
-    command = found.hint.partition("staged: ")[2].removesuffix(")")
+    command = found.hint.partition("staged files: ")[2].removesuffix(")")
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=300)
     assert prove(world.session()).findings == ()
     assert (place / "a").read_text() == "1\n"

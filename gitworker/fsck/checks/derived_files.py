@@ -4,6 +4,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from shlex import quote
 from typing import Any
 
 from gitworker import clock
@@ -16,7 +18,7 @@ from gitworker.bus.files.export import (
     read_lines,
 )
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import JournalRow, Picture
 from gitworker.fsck.rules import is_forgotten
 from gitworker.lifecycle.state_files import expected_views, publish_views
@@ -29,14 +31,14 @@ from gitworker.store.payloads.payload import RemovalData
 from gitworker.store.records.findings import named_payloads
 from gitworker.worktrees.trashing import entry_name, trash_root
 
-BEAT = "last_heartbeat"  # a beat tells it without a transaction
+HEARTBEAT = "last_heartbeat"  # a heartbeat changes the file without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def check_views(picture: Picture) -> Iterator[Finding]:
-    """Find state files and review files that do not say what the rows say.
+    """Find state files and review files that differ from the rows.
 
-    Whoever changes a row writes the file right afterwards: what is wrong is looked at again.
+    A command changes the row first and then the file, so a difference is read several times.
     """
     session = picture.session
     wrong = {
@@ -49,17 +51,18 @@ def check_views(picture: Picture) -> Iterator[Finding]:
             wrong = {name: _wrong_views(session, name) for name in wrong}
     for name, codes in wrong.items():
         for code, path in codes:
-            how = "does not say what the database says" if os.path.exists(path) else "is missing"
-            yield Finding(code, path, f"{path} {how}", "writes it again", _publish(name))
+            flaw = "differs from the database" if os.path.exists(path) else "is missing"
+            repair = partial(_publish, name=name)
+            yield Finding(code, path, f"{path} {flaw}", "writes it again", repair)
 
 
 def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
-    """Return which files of a worker do not say what its rows say now, with their codes."""
+    """Return the codes and paths of a worker's files that differ from its rows."""
     wrong = []
     for folder, wanted in expected_views(session, name).items():
         path = f"{folder}/{name}.json"
         found = _read_json(path) or {}
-        differs = wanted is not None and {**found, BEAT: None} != {**wanted, BEAT: None}
+        differs = wanted is not None and {**found, HEARTBEAT: None} != {**wanted, HEARTBEAT: None}
         if differs:
             code = "view_wrong" if folder == session.paths.workers else "review_wrong"
             wrong.append((code, path))
@@ -67,25 +70,26 @@ def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
 
 
 def check_logs(picture: Picture) -> Iterator[Finding]:
-    """Find log files that lack lines, or have others, up to where they are written."""
+    """Find log files with missing or other lines, up to the exported position."""
     paths = picture.session.paths
     for log, path in ((BUS, paths.bus_log), (TRANSITIONS, paths.transition_log)):
         wrong = _first_wrong(picture.session, log, path)
-        if wrong is not None:  # unless somebody was just writing it
+        if wrong is not None:  # an export may be running
             with suppress(GitWorkerError), ExportLock(paths):
                 wrong = _first_wrong(picture.session, log, path)
         if wrong is not None:
             yield Finding(
-                "log_gap", path, f"{path} is not what the database holds, from line {wrong} on",
-                "keeps the file in archive/ and writes it again", _write_log(log, path),
+                "log_gap", path, f"{path} differs from the database from line {wrong} on",
+                "moves it to archive/ and writes it again",
+                partial(_write_log, log=log, path=path),
             )  # fmt: skip
 
 
 def _first_wrong(session: Session, log: str, path: str) -> int | None:
     """Return the first line of a log file that is not the next one of the database.
 
-    Lines of messages that the table no longer has (archived, or a foreign program's) are passed
-    by. What is not written yet is nobody's fault.
+    Lines of messages that the table no longer has (archived, or another program's) are skipped.
+    Lines that are not exported yet do not count.
     """
     with session.store.read() as reader:
         position = find_log_position(reader, log)
@@ -106,7 +110,7 @@ def _first_wrong(session: Session, log: str, path: str) -> int | None:
 
 
 def _wanted(session: Session, log: str, *, until: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that the tables hold up to a position, with their sequence."""
+    """Yield the lines of the tables up to a position, with their sequence numbers."""
     after = 0
     while True:
         with session.store.read() as reader:
@@ -119,7 +123,7 @@ def _wanted(session: Session, log: str, *, until: int) -> Iterator[tuple[int, by
 
 
 def _is_older(line: bytes, seq: int) -> bool:
-    """Tell whether a line of bus.jsonl is of a message before another."""
+    """Return whether a line of bus.jsonl is older than a sequence number."""
     try:
         return int(json.loads(line)["seq"]) < seq
     except (ValueError, TypeError, KeyError):
@@ -127,107 +131,100 @@ def _is_older(line: bytes, seq: int) -> bool:
 
 
 def check_blobs(picture: Picture) -> Iterator[Finding]:
-    """Find large payloads that are gone, are not what their name says, or that nobody names."""
-    directory = picture.session.paths.blobs
+    """Find large payloads that are missing, changed, or that no message names."""
+    paths = picture.session.paths
     with picture.session.store.read() as reader:
         named = named_payloads(reader)
     try:
-        present = {entry.name: entry.path for entry in os.scandir(directory)}
+        present = {entry.name: entry.path for entry in os.scandir(paths.blobs)}
     except OSError:
         present = {}
     for ref, place in sorted(named.items()):
         if is_blob_ref(ref) and ref not in present:
             yield Finding(
-                "blob_gone", ref, f"the large payload of {place} is gone: {directory}/{ref}",
-                "zgrep in archive/ whether it was kept there",
+                "blob_gone", ref, f"the large payload of {place} is missing: {paths.blobs}/{ref}",
+                f"ls {quote(paths.archive)}/{ref}   (an archived copy belongs in blobs/)",
             )  # fmt: skip
     for name, path in sorted(present.items()):
         if not is_blob_ref(name):
             continue
         if name not in named:
             if is_forgotten(_age_ms(path)):
-                yield Finding(
-                    "blob_left", path, f"no message names the large payload {path}",
-                    "moves it to archive/", _archive(path),
-                )  # fmt: skip
+                message = f"no message names the large payload {path}"
+                repair = partial(_archive, path=path)
+                yield Finding("blob_left", path, message, "moves it to archive/", repair)
         elif PREFIX + _digest(path) != name:
+            message = f"the content of {path} does not match its name: it was changed or truncated"
             yield Finding(
-                "blob_wrong", path, f"{path} is not what its name says: it was changed or cut",
-                f"restore it from a copy ({named[name]})",
-            )  # fmt: skip
+                "blob_wrong",
+                path,
+                message,
+                f"restore it from a copy   (it is the payload of {named[name]})",
+            )
 
 
 def check_trash(picture: Picture) -> Iterator[Finding]:
-    """Find removed worktrees that no act knows of, and acts whose worktree is not in the trash."""
+    """Find removed worktrees without an operation, and operations whose worktree is missing."""
     session = picture.session
-    acts = {entry_name(act.worker, act.task, act.id): act for act in picture.acts}
+    named = {entry_name(one.worker, one.task, one.id): one for one in picture.operations}
     roots = {
-        act.data.trash
-        for act in picture.acts
-        if isinstance(act.data, RemovalData) and act.data.trash
+        one.data.trash
+        for one in picture.operations
+        if isinstance(one.data, RemovalData) and one.data.trash
     }
     present = set()
     for root in sorted({trash_root(session), *roots}):
         for entry in list_trash(root):
             present.add(entry.name)
-            if entry.name not in acts:
+            if entry.name not in named:
                 yield Finding(
                     "trash_unknown", entry.path,
-                    f"{entry.path} ({entry.worktree}) was removed by no act on record",
-                    f"git worker gc --unlanded   (or look at it: ls {entry.tree})",
+                    f"no recorded operation removed {entry.path} ({entry.worktree})",
+                    f"git worker gc --unlanded   (deletes it; its files: ls {quote(entry.tree)})",
                 )  # fmt: skip
-    for name, act in acts.items():
-        data = act.data
-        if isinstance(data, RemovalData) and act.status == "done" and name not in present:
-            yield from _not_in_trash(picture, name, act, data)
+    for name, operation in named.items():
+        data = operation.data
+        done = operation.status == "done" and name not in present
+        if done and isinstance(data, RemovalData):
+            yield from _not_in_trash(picture, name, operation, data)
 
 
 def _not_in_trash(
-    picture: Picture, name: str, act: JournalRow, data: RemovalData
+    picture: Picture, name: str, operation: JournalRow, data: RemovalData
 ) -> Iterator[Finding]:
-    clean = act.kind == "remove" and not data.dirty  # deleted in the background
+    clean = operation.kind == "remove" and not data.dirty  # deleted in the background
     if clean or not data.worktree or name in picture.emptied or data.trash_gone:
         return
     kept = f"; {data.rescue} keeps its work" if data.rescue in picture.refs else ""
     yield Finding(
         "trash_gone", name,
-        f"the worktree that {act.kind} {act.id} removed is not in {data.trash}{kept}",
-        "notes that it is gone: an undo makes a new worktree",
-        _note_gone(act, data),
+        f"the worktree that {operation.kind} {operation.id} removed is not in {data.trash}{kept}",
+        "records that it is missing: an undo makes a new worktree",
+        partial(_note_missing, operation=operation, data=data),
     )  # fmt: skip
 
 
-def _note_gone(act: JournalRow, data: RemovalData) -> Repair:
-    def mend(session: Session) -> None:
-        replace_data(session.store, act.id, data._replace(trash_gone=True))
-
-    return mend
+def _note_missing(session: Session, *, operation: JournalRow, data: RemovalData) -> None:
+    replace_data(session.store, operation.id, data._replace(trash_gone=True))
 
 
-def _archive(path: str) -> Repair:
-    def mend(session: Session) -> None:
-        os.makedirs(session.paths.archive, exist_ok=True)
-        os.rename(path, f"{session.paths.archive}/{os.path.basename(path)}")
-
-    return mend
+def _archive(session: Session, *, path: str) -> None:
+    os.makedirs(session.paths.archive, exist_ok=True)
+    os.rename(path, f"{session.paths.archive}/{os.path.basename(path)}")
 
 
-def _write_log(log: str, path: str) -> Repair:
-    """Return the mend that puts a log file aside and lets the export write it from the start."""
-
-    def mend(session: Session) -> None:
-        with ExportLock(session.paths):
-            if os.path.exists(path):
-                stamp = clock.iso_utc(clock.now_ms()).replace(":", "")
-                os.makedirs(session.paths.archive, exist_ok=True)
-                os.rename(path, f"{session.paths.archive}/{log}-broken-{stamp}.jsonl")
-            export_held(session.store, session.paths)
-
-    return mend
+def _write_log(session: Session, *, log: str, path: str) -> None:
+    """Move a log file to the archive and export it from the start."""
+    with ExportLock(session.paths):
+        if os.path.exists(path):
+            stamp = clock.iso_utc(clock.now_ms()).replace(":", "")
+            os.makedirs(session.paths.archive, exist_ok=True)
+            os.rename(path, f"{session.paths.archive}/{log}-broken-{stamp}.jsonl")
+        export_held(session.store, session.paths)
 
 
-def _publish(worker: str) -> Repair:
-    return lambda session: publish_views(session, worker)
+def _publish(session: Session, *, name: str) -> None:
+    publish_views(session, name)
 
 
 def _read_json(path: str) -> dict[str, Any] | None:
@@ -247,7 +244,7 @@ def _age_ms(path: str) -> int:
 
 
 def _digest(path: str) -> str:
-    from hashlib import file_digest  # 3 ms, only where there are large payloads
+    from hashlib import file_digest  # 3 ms, only for large payloads
 
     try:
         with open(path, "rb", opener=open_regular) as file:

@@ -1,16 +1,16 @@
-"""A directory that is not, or no longer, the worktree that a worker's row names.
+"""The path in a worker's row contains something else than the worker's worktree.
 
-Every decision asks `repo/worktrees/ownership.py`. A repair writes only the two files by
-which a worktree and git's own directory of it name each other; their old content is kept in the
-state directory.
+`repo/worktrees/ownership.py` makes every decision. A repair writes only the two files by which a
+worktree and its admin directory name each other; the old files are kept in the state directory.
 """
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import move_aside
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.model.ref_names import short_name
 from gitworker.paths import read_worktree_owner, write_worktree_owner
@@ -32,22 +32,22 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.worktrees.moved_worktrees import find_moved, record_place
 
-# The other flaws are damage that other checks of worktrees find and repair.
+# Other checks of worktrees find and repair the other flaws.
 HANDLED = REJOINABLE | {Flaw.OWN_REPOSITORY, Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.COPIED}
 
 
 def check_belonging(
     picture: Picture, worker: Worker, owner: OwnershipClaim, flaw: Flaw
 ) -> Iterator[Finding]:
-    """Find out where the worktree of a worker is, and what leads to it again."""
+    """Find the worktree of a worker, and the repair that connects them again."""
     session = picture.session
-    what = describe(owner, flaw)
+    message = describe(owner, flaw)
     place = owner.place
     if flaw is Flaw.COPIED:
         yield Finding(
-            "worktree_copied", place, what,
-            "gives the worker a worktree in this repository; the other one is not touched",
-            _take_over(session, worker, owner),
+            "worktree_copied", place, message,
+            "gives the worker a worktree in this repository; the original is not touched",
+            partial(_take_over, worker=worker, owner=owner),
         )  # fmt: skip
         return
     is_same = is_recorded_directory(owner.admin_dir or "", place)
@@ -56,26 +56,25 @@ def check_belonging(
         yield moved(worker, owner, new)
     elif _is_proved(owner, flaw, is_same=is_same):
         yield Finding(
-            "git_file_wrong", place, what,
-            "lets the worktree and git's directory of it name each other again", _rejoin(owner),
+            "git_file_wrong", place, message,
+            "connects the worktree and its admin directory again", partial(_rejoin, owner=owner),
         )  # fmt: skip
-    elif flaw in REJOINABLE:  # some directory that is not proved to be the worker's
-        yield Finding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
+    elif flaw in REJOINABLE:  # the directory is not proved to be the worker's
+        yield Finding("worktree_foreign", place, message, f"mv {quote(place)} {quote(place)}.old")
     else:
-        yield Finding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
+        yield Finding("worktree_foreign", place, message, refusal_of(owner, flaw).hint or "")
 
 
 def moved(worker: Worker, owner: OwnershipClaim, new: str) -> Finding:
-    """Return the finding of a worktree that is at another place than its worker's row says."""
+    """Return the finding that a worktree is not at the path in its worker's row."""
+    message = f"the worktree {owner.place} of {worker.worker_id} was moved to {new}"
+    repair = partial(_follow, worker=worker, owner=owner._replace(place=new))
+    return Finding("worktree_moved", owner.place, message, "records the new path", repair)
 
-    def mend(session: Session) -> None:
-        _rejoin(owner._replace(place=new))(session)
-        record_place(session, worker, new)
 
-    return Finding(
-        "worktree_moved", owner.place,
-        f"{owner.place} of {worker.worker_id} was moved to {new}", "records the new place", mend,
-    )  # fmt: skip
+def _follow(session: Session, *, worker: Worker, owner: OwnershipClaim) -> None:
+    _rejoin(session, owner=owner)
+    record_place(session, worker, owner.place)
 
 
 def _is_marked(owner: OwnershipClaim) -> bool:
@@ -83,11 +82,11 @@ def _is_marked(owner: OwnershipClaim) -> bool:
 
 
 def _is_proved(owner: OwnershipClaim, flaw: Flaw, *, is_same: bool | None) -> bool:
-    """Tell whether a directory is the worktree although one of the two files is wrong.
+    """Return whether a directory is the worktree although one of the two files is wrong.
 
-    Either git's own directory names it, or its `.git` file names git's own directory, which names
-    no place that exists. A `.git` file that leads elsewhere may have come with another directory:
-    then only the recorded device and inode prove it. They change when a backup is restored.
+    Either the admin directory names it, or its `.git` file names the admin directory, which names
+    no existing path. A `.git` file that points elsewhere may belong to another directory: then
+    only the recorded device and inode prove it. They change when a backup is restored.
     """
     admin = owner.admin_dir or ""
     if not os.path.isdir(admin) or not _is_marked(owner):
@@ -99,20 +98,16 @@ def _is_proved(owner: OwnershipClaim, flaw: Flaw, *, is_same: bool | None) -> bo
     return names_it and (flaw is Flaw.NO_GIT_FILE or (flaw in REJOINABLE and is_same is True))
 
 
-def _rejoin(owner: OwnershipClaim) -> Repair:
-    """Return the mend that lets a worktree and git's own directory of it name each other again."""
+def _rejoin(session: Session, *, owner: OwnershipClaim) -> None:
+    """Let a worktree and its admin directory name each other again."""
     admin = owner.admin_dir or ""
-
-    def mend(session: Session) -> None:
-        if find_named(owner.place) != os.path.realpath(admin):
-            _replace(session, f"{owner.place}/.git", f"gitdir: {admin}\n")
-        if find_place(admin) != os.path.realpath(owner.place):
-            _replace(session, f"{admin}/gitdir", f"{owner.place}/.git\n")
-        flaw = find_flaw(owner)
-        if flaw is not None:
-            raise refusal_of(owner, flaw)
-
-    return mend
+    if find_named(owner.place) != os.path.realpath(admin):
+        _replace(session, f"{owner.place}/.git", f"gitdir: {admin}\n")
+    if find_place(admin) != os.path.realpath(owner.place):
+        _replace(session, f"{admin}/gitdir", f"{owner.place}/.git\n")
+    flaw = find_flaw(owner)
+    if flaw is not None:
+        raise refusal_of(owner, flaw)
 
 
 def _replace(session: Session, path: str, text: str) -> None:
@@ -121,37 +116,31 @@ def _replace(session: Session, path: str, text: str) -> None:
     write_atomically(path, os.fsencode(text))
 
 
-def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Repair:
-    """Return the mend for a copied repository: its own copy of the worktree, or a new one."""
+def _take_over(session: Session, *, worker: Worker, owner: OwnershipClaim) -> None:
+    """Give a worker of a copied repository the copied worktree, or else a new one."""
     old_admin = owner.admin_dir or ""
     old_common = os.path.dirname(os.path.dirname(old_admin))
     common = session.repository.common_dir
     admin = f"{common}/worktrees/{os.path.basename(old_admin)}"
     place = os.path.normpath(os.path.join(common, os.path.relpath(owner.place, old_common)))
-    copied = owner._replace(place=place, admin_dir=admin)
-    is_copied_too = (
+    claim = owner._replace(place=place, admin_dir=admin)
+    if (
         os.path.realpath(place) != os.path.realpath(owner.place)
         and find_named(place) in (os.path.realpath(old_admin), os.path.realpath(admin))
-        and _is_marked(copied)
-    )
-
-    def mend(session: Session) -> None:
-        at = copied
-        if is_copied_too:
-            _rejoin(at)(session)
-        else:
-            if os.path.isdir(admin):
-                move_aside(session.paths.root, admin)
-            new = _free(f"{session.worktree_root}/{owner.task_id or worker.worker_id}")
-            branch = short_name(owner.ref or "")
-            session.git.run("worktree", "add", "--quiet", "--", new, branch)
-            at = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
-        assert at.admin_dir is not None
-        write_worktree_owner(at.admin_dir, worker.worker_id, worker.task)
-        install(session.git, session.repository, session.git.at(at.place))
-        record_place(session, worker, at.place, admin_dir=at.admin_dir)
-
-    return mend
+        and _is_marked(claim)
+    ):
+        _rejoin(session, owner=claim)
+    else:
+        if os.path.isdir(admin):
+            move_aside(session.paths.root, admin)
+        new = _free(f"{session.worktree_root}/{owner.task_id or worker.worker_id}")
+        branch = short_name(owner.ref or "")
+        session.git.run("worktree", "add", "--quiet", "--", new, branch)
+        claim = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
+    assert claim.admin_dir is not None
+    write_worktree_owner(claim.admin_dir, worker.worker_id, worker.task)
+    install(session.git, session.repository, session.git.at(claim.place))
+    record_place(session, worker, claim.place, admin_dir=claim.admin_dir)
 
 
 def _free(place: str) -> str:

@@ -1,12 +1,13 @@
-"""What we put into the repository is there: hooks that fire in workers' worktrees, excludes.
+"""gitworker's hooks run in the workers' worktrees, and its lines are in info/exclude.
 
-Where nothing of it is there somebody ran `hooks uninstall`, and nothing is wrong.
+If neither exists, a user ran `hooks uninstall`, which is no finding.
 """
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.repo.hooks.hook_status import find_tampered
@@ -18,37 +19,39 @@ from gitworker.repo.worktrees.excludes import (
     remove_excludes,
 )
 from gitworker.repo.worktrees.worktree_list import Worktree
+from gitworker.session import Session
 
 
 def check_installed(picture: Picture) -> Iterator[Finding]:
-    """Find worktrees in which our hooks do not fire, and excludes that are gone; by files alone."""
+    """Find worktrees without our hooks, and missing excludes; reads only files."""
     hooks = picture.session.paths.hooks
     trees = list(_worktrees(picture))
-    deaf = [tree for tree in trees if not mentions(tree.admin_dir, hooks)]
+    without = [tree for tree in trees if not mentions(tree.admin_dir, hooks)]
     missing = missing_excludes(picture.common_dir)
-    is_out = len(deaf) == len(trees) and not os.path.isdir(hooks) and {*EXCLUDED} <= {*missing}
-    if not trees or is_out:
+    is_uninstalled = (
+        len(without) == len(trees) and not os.path.isdir(hooks) and {*EXCLUDED} <= {*missing}
+    )
+    if not trees or is_uninstalled:
         return
-    for tree in deaf:
+    for tree in without:
         yield Finding(
-            "hooks_missing", tree.path, f"our hooks do not fire in {tree.path}",
-            "installs them there", _install(tree.path),
+            "hooks_missing", tree.path, f"gitworker's hooks do not run in {tree.path}",
+            "installs them", partial(_install, place=tree.path),
         )  # fmt: skip
-    if not deaf and (find_tampered(picture.session.repository) or not os.path.isdir(hooks)):
+    if not without and (find_tampered(picture.session.repository) or not os.path.isdir(hooks)):
         yield Finding(
-            "hooks_broken", hooks, "our hook scripts are missing, or not as we wrote them",
-            "writes them again", _install(trees[0].path),
+            "hooks_broken", hooks, f"gitworker's hook scripts in {hooks} are missing or changed",
+            "writes them again", partial(_install, place=trees[0].path),
         )  # fmt: skip
     if missing:
         yield Finding(
             "excludes_missing", f"{picture.common_dir}/info/exclude",
-            f"info/exclude has not: {', '.join(missing)}", "writes our lines again",
-            lambda _: _exclude(picture.common_dir),
+            f"info/exclude lacks {', '.join(missing)}", "writes gitworker's lines again", _exclude,
         )  # fmt: skip
 
 
 def _worktrees(picture: Picture) -> Iterator[Worktree]:
-    """Yield the worktrees that workers have now and that are there."""
+    """Yield the existing worktrees of workers that hold a task."""
     for worker in picture.settled:
         if worker.worktree and holds_task(worker.state):
             tree = picture.worktrees.get(os.path.realpath(worker.worktree))
@@ -56,10 +59,10 @@ def _worktrees(picture: Picture) -> Iterator[Worktree]:
                 yield tree
 
 
-def _install(place: str) -> Repair:
-    return lambda session: install(session.git, session.repository, session.git.at(place))
+def _install(session: Session, *, place: str) -> None:
+    install(session.git, session.repository, session.git.at(place))
 
 
-def _exclude(common_dir: str) -> None:
-    remove_excludes(common_dir)
-    add_excludes(common_dir)
+def _exclude(session: Session) -> None:
+    remove_excludes(session.repository.common_dir)
+    add_excludes(session.repository.common_dir)

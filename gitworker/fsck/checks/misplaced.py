@@ -1,7 +1,7 @@
-"""Something else lies in the place of a file or directory of ours in the state directory.
+"""Files and directories of gitworker and git that something else has replaced.
 
-No command opens the state directory then: opening a FIFO would block. So this is checked and
-repaired by the paths alone, before a session exists.
+While the state directory contains such an entry, no session can be opened: opening a FIFO would
+block. These checks and repairs therefore also run without a session, by paths alone.
 """
 
 import os
@@ -10,7 +10,7 @@ from errno import EXDEV
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.paths import (
     ALWAYS_OPENED,
@@ -32,59 +32,51 @@ from gitworker.worktrees.worktree_root import find_marked, restore_note
 FILES_ONLY = (*ALWAYS_OPENED, "workers", "reviews", "blobs")
 COMMON_DIR = "commondir"
 PAUSE_S = 0.05
-ASIDE = "found"  # in the state directory: what fsck moved out of our places
+ASIDE = "found"  # in the state directory: files that repairs replaced
 
 
 def check_misplaced(picture: Picture) -> Iterator[Finding]:
-    """Find directories, FIFOs and files that lie in the place of something of ours."""
-    return iter(misplaced(picture.session.paths.root))
+    """Find entries of the wrong kind in the state directory."""
+    yield from misplaced_entries(picture.session.paths.root)
 
 
 def check_note(picture: Picture) -> Iterator[Finding]:
-    """Find a note of the worktrees' directory that is damaged, or missing beside our mark there."""
+    """Find a note of the worktree root that is damaged, or missing although a root is marked."""
     session = picture.session
     note = f"{session.paths.root}/{ROOT_NOTE}"
     if session.noted_root is not None:
         return
     if os.path.lexists(note) or find_marked(session) is not None:
-        yield Finding(
-            "note_broken", note, f"{note} does not name the directory that worktrees are made in",
-            "writes it again", restore_note,
-        )  # fmt: skip
+        message = f"{note} does not name the directory of the worktrees"
+        yield Finding("note_broken", note, message, "writes it again", restore_note)
 
 
 def check_common_dirs(picture: Picture) -> Iterator[Finding]:
-    """Find files `commondir` that do not lead from git's directory of a worktree to the rest."""
-    return iter(_wrong_common_dirs(picture.common_dir, picture.session.paths.root))
+    """Find `commondir` files that do not lead from a worktree's admin directory to the repository.
+
+    git lists no worktree at all while one of them is damaged.
+    """
+    yield from _wrong_common_dirs(picture.common_dir, picture.session.paths.root)
 
 
-def misplaced(root: str) -> list[Finding]:
-    """Return the findings for one state directory; only the database's place has no repair."""
+def misplaced_entries(root: str) -> list[Finding]:
+    """Return the findings for one state directory; only the database has no repair."""
     found = []
     for path in find_misplaced(root, FILES_ONLY):
         is_database = path == f"{root}/{DATABASE}"
-        found.append(
-            Finding(
-                "state_misplaced", path, misplaced_text(path),
-                misplaced_hint(path) if is_database else f"moves it to {root}/{ASIDE}/",
-                None if is_database else _put_aside(root, path),
-            )
-        )  # fmt: skip
+        hint = misplaced_hint(path) if is_database else f"moves it to {root}/{ASIDE}/"
+        repair = None if is_database else _replacing(root, path)
+        found.append(Finding("state_misplaced", path, misplaced_text(path), hint, repair))
     return found
 
 
 def empty_objects(common_dir: str, root: str) -> list[Finding]:
-    """Return the findings for loose objects without content; git can write them again then."""
-    found = []
-    for path in _empty_files(f"{common_dir}/objects"):
-        found.append(
-            Finding(
-                "object_empty", path, f"{path} is an object of git without content",
-                f"moves it to {root}/{ASIDE}/, so that the object can be written again",
-                _put_aside(root, path),
-            )
-        )  # fmt: skip
-    return found
+    """Return the findings for empty loose objects; git writes no object whose file exists."""
+    hint = f"moves it to {root}/{ASIDE}/, so that the object can be written again"
+    return [
+        Finding("object_empty", path, f"git's object {path} is empty", hint, _replacing(root, path))
+        for path in _empty_files(f"{common_dir}/objects")
+    ]
 
 
 def _wrong_common_dirs(common_dir: str, root: str) -> list[Finding]:
@@ -92,20 +84,15 @@ def _wrong_common_dirs(common_dir: str, root: str) -> list[Finding]:
     for admin in _admin_dirs(common_dir):
         path = f"{admin}/{COMMON_DIR}"
         if not has_common_dir(admin, common_dir):
-            found.append(
-                Finding(
-                    "commondir_damaged", path,
-                    f"{path} does not lead to {common_dir}, so git does not work in the worktree"
-                    f" {find_place(admin) or os.path.basename(admin)}",
-                    f"writes it again; the old file is kept in {root}/{ASIDE}/",
-                    _put_aside(root, path),
-                )
-            )  # fmt: skip
+            place = find_place(admin) or os.path.basename(admin)
+            message = f"{path} does not point to {common_dir}, so git does not work in {place}"
+            hint = f"writes it again; the old file moves to {root}/{ASIDE}/"
+            found.append(Finding("commondir_damaged", path, message, hint, _replacing(root, path)))
     return found
 
 
 def _admin_dirs(common_dir: str) -> list[str]:
-    """Return git's own directories of worktrees, those without any file of git's left out."""
+    """Return git's admin directories of worktrees, except those without any file of git."""
     try:
         with os.scandir(f"{common_dir}/worktrees") as entries:
             found = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
@@ -121,32 +108,33 @@ def _admin_dirs(common_dir: str) -> list[str]:
 def open_repaired(
     opened: Callable[[], Session], *, repair: bool
 ) -> tuple[Session | None, list[Finding]]:
-    """Open a session; without one return what is in the way.
+    """Open a session, or return None and the findings that prevent it.
 
-    With `repair` the obstacles are moved aside first and returned beside the session.
+    With `repair` the misplaced entries are moved aside first; their findings are returned with the
+    session.
     """
     done: list[Finding] = []
     while True:
-        found = _unlisted()
+        found = _stable_common_dirs()
         try:
             if not found:
                 return opened(), done
         except GitWorkerError as error:
-            found = _obstacles(error.code)
+            found = _causes_of(error.code)
             if not found or found == done:
                 raise
         if not repair or any(one.repair is None for one in found):
             return None, found
         root = state_paths(require_repository()).root
         for one in found:
-            _make_room(root, one.subject)
+            _replace(root, one.subject)
         done = [*done, *found]
 
 
-def _unlisted() -> list[Finding]:
-    """Return the findings for which git lists no worktree at all.
+def _stable_common_dirs() -> list[Finding]:
+    """Return the damaged `commondir` files that two reads report.
 
-    A `git worktree add` that is at work has such a file for a moment: two looks see it.
+    `git worktree add` writes the file in two steps, so one read may find it empty.
     """
     repository = require_repository()
     root = state_paths(repository).root
@@ -158,12 +146,12 @@ def _unlisted() -> list[Finding]:
     return [one for one in _wrong_common_dirs(repository.common_dir, root) if one.subject in seen]
 
 
-def _obstacles(code: str) -> list[Finding]:
-    """Return the findings that explain why no session could be opened."""
+def _causes_of(code: str) -> list[Finding]:
+    """Return the findings that explain an error of opening a session."""
     repository = require_repository()
     root = state_paths(repository).root
     if code == DAMAGED:
-        return misplaced(root)
+        return misplaced_entries(root)
     return empty_objects(repository.common_dir, root) if code == OBJECT_EMPTY else []
 
 
@@ -182,9 +170,9 @@ def _empty_files(objects: str) -> Iterator[str]:
 
 
 def move_aside(root: str, path: str) -> None:
-    """Move a file or directory into the state directory, under a free name; nothing is deleted.
+    """Move a file or directory to a free name in the state directory; nothing is deleted.
 
-    From another file system it is renamed beside its place.
+    If it is on another file system, it is renamed in its own directory.
     """
     stamp = clock.iso_utc(clock.now_ms()).replace(":", "")
     os.makedirs(f"{root}/{ASIDE}", mode=0o700, exist_ok=True)
@@ -198,12 +186,12 @@ def move_aside(root: str, path: str) -> None:
         os.rename(path, f"{path}.found-{stamp}")
 
 
-def _put_aside(root: str, path: str) -> Repair:
-    return lambda _: _make_room(root, path)
+def _replacing(root: str, path: str) -> Callable[[Session], None]:
+    return lambda _: _replace(root, path)
 
 
-def _make_room(root: str, path: str) -> None:
-    """Move one thing aside and make the directory or file that belongs there."""
+def _replace(root: str, path: str) -> None:
+    """Move an entry aside and create the directory or file that belongs there."""
     if os.path.lexists(path):
         move_aside(root, path)
     if os.path.basename(path) == COMMON_DIR:

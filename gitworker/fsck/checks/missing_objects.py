@@ -1,15 +1,17 @@
-"""Trees, blobs and commits that branches, the target and our refs need are in the repository."""
+"""Trees, blobs and commits that branches, the target and our refs need exist in the repository."""
 
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gitworker.errors import NotFound, Unavailable
 from gitworker.fsck.checks.misplaced import empty_objects, open_repaired
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
 from gitworker.model.ref_names import short_name
+from gitworker.observe.text import count_text
 from gitworker.repo.history.reachable import find_absent, find_missing
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
@@ -46,8 +48,8 @@ def open_readable(
             assert one.repair is not None
             one.repair(session)
         repaired, found = [*repaired, *found], _missing_or_empty(session)
-    whole, done = open_repaired(opened, repair=True)
-    return whole, [*repaired, *done]
+    complete, done = open_repaired(opened, repair=True)
+    return complete, [*repaired, *done]
 
 
 def _missing_or_empty(session: Session) -> list[Finding]:
@@ -56,17 +58,17 @@ def _missing_or_empty(session: Session) -> list[Finding]:
 
 
 def check_empty_objects(picture: Picture) -> Iterator[Finding]:
-    """Find loose objects without content, as a full disk or a power failure leaves them."""
-    return iter(empty_objects(picture.common_dir, picture.session.paths.root))
+    """Find empty loose objects, which a full disk or a power failure leaves."""
+    yield from empty_objects(picture.common_dir, picture.session.paths.root)
 
 
 def check_objects(picture: Picture) -> Iterator[Finding]:
-    """Find objects that refs, worktrees and open operations need and that do not exist."""
+    """Find missing objects that refs, worktrees and open operations need."""
     session = picture.session
     tips = {*picture.refs.values(), *(tree.head for tree in picture.worktrees.values())}
-    for act in picture.acts:
-        if act.is_open:
-            tips |= recorded_commits(act.data)
+    for operation in picture.operations:
+        if operation.is_open:
+            tips |= recorded_commits(operation.data)
     git = session.git
     is_partial = holds_a_part(session.git_config)
     absent, complaint = find_absent(git, sorted(filter(None, tips)), is_partial=is_partial)
@@ -79,18 +81,18 @@ def check_objects(picture: Picture) -> Iterator[Finding]:
     some = ", ".join(" of ".join(known.get(oid, (oid[:12],))) for oid in sorted(absent)[:NAMED])
     branch = next((place[1] for place in known.values()), "BRANCH")
     fetch = f"git fetch --refetch CLONE {branch}   (CLONE: a remote, or the path of a clone)"
-    what = f"{len(absent)} objects are not in the repository: {some}"
+    message = f"the repository lacks {count_text(len(absent), 'object')}: {some}"
     if not absent:
-        what = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"
+        message = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"
     yield Finding(
-        "object_missing", "objects", what,
-        f"writes again each one whose file is unchanged in a worktree; for others: {fetch}",
-        _write_again(picture, absent, fetch),
+        "object_missing", "objects", message,
+        f"writes each object again that a worktree has as an unchanged file; for others: {fetch}",
+        partial(_write_again, picture=picture, absent=absent, hint=fetch),
     )  # fmt: skip
 
 
 def _paths_of(picture: Picture, absent: set[Oid]) -> dict[Oid, tuple[str, str]]:
-    """Return path and branch of absent objects, if a branch's last commit has them."""
+    """Return path and branch of absent objects that the last commit of a branch contains."""
     found: dict[Oid, tuple[str, str]] = {}
     refs = (picture.session.target, *filter(None, map(picture.branch, picture.workers)))
     for ref in refs if absent else ():
@@ -103,25 +105,22 @@ def _paths_of(picture: Picture, absent: set[Oid]) -> dict[Oid, tuple[str, str]]:
     return found
 
 
-def _write_again(picture: Picture, absent: set[Oid], hint: str) -> Repair:
-    def mend(session: Session) -> None:
-        for place in _checkouts(picture):
-            here = session.git.at(place)
-            listed = here.run("ls-files", "-s", "-z", ok=(0, 128)).text
-            _write_blobs(here, place, listed, absent)
-            _write_trees(session, here, listed)
-        left = find_missing(session.git, absent) if absent else set()
-        if left or not absent:
-            raise NotFound(
-                f"{len(left) or 'some'} objects are in no worktree: {', '.join(sorted(left))}",
-                hint, code="object_missing",
-            )  # fmt: skip
-
-    return mend
+def _write_again(session: Session, *, picture: Picture, absent: set[Oid], hint: str) -> None:
+    for place in _checkouts(picture):
+        here = session.git.at(place)
+        listed = here.run("ls-files", "-s", "-z", ok=(0, 128)).text
+        _write_blobs(here, place, listed, absent)
+        _write_trees(session, here, listed)
+    left = find_missing(session.git, absent) if absent else set()
+    if left or not absent:
+        raise NotFound(
+            f"{len(left) or 'some'} objects are in no worktree: {', '.join(sorted(left))}",
+            hint, code="object_missing",
+        )  # fmt: skip
 
 
 def _checkouts(picture: Picture) -> list[str]:
-    """Return the main checkout and the workers' worktrees, proved."""
+    """Return the main checkout and the workers' worktrees whose ownership is proved."""
     owners = [owner_of(picture.common_dir, worker) for worker in picture.workers]
     top = picture.session.main_top
     main = [top] if os.path.lexists(f"{top}/.git") else []

@@ -1,11 +1,12 @@
-"""Files of refs and of HEAD that git cannot read: garbage, empty, or a symbolic ref to nowhere."""
+"""Files of refs and of HEAD that git cannot read: garbage, empty, or a dangling symbolic ref."""
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.model.ref_names import BRANCHES, OURS
@@ -19,22 +20,21 @@ from gitworker.store.payloads.payload import rescue_of
 
 def check_ref_files(picture: Picture) -> Iterator[Finding]:
     """Find damaged files of workers' branches, of the target and of our own refs."""
-    common = picture.common_dir
     for ref in _loose_refs(picture):
-        path = f"{common}/{ref}"
+        path = f"{picture.common_dir}/{ref}"
         text = _read(path)
         if ref in picture.refs or (text is not None and is_oid(text.strip())):
             continue
-        what = f"{path} is no ref that git can read"
+        message = f"git cannot read the ref file {path}"
         last = _last_oid(picture, ref)
         if last is None:
-            yield Finding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
+            hint = f"mv {quote(path)} {quote(path)}.damaged"
+            yield Finding("ref_damaged", ref, message, hint)
         else:
             yield Finding(
-                "ref_damaged", ref, what,
-                f"lets it point at {last[:12]} again, where it was last; the old file is kept in"
-                f" {picture.session.paths.root}/{ASIDE}/",
-                _replace(path, f"{last}\n"),
+                "ref_damaged", ref, message,
+                f"points it at {last[:12]}, its last commit; {_kept(picture)}",
+                _replacing(path, f"{last}\n"),
             )  # fmt: skip
 
 
@@ -44,15 +44,14 @@ def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[Finding
     path = f"{admin}/HEAD"
     if has_head(admin):
         return
-    what = f"{path} is damaged: git does not work in {owner.place}"
+    message = f"{path} is damaged, so git does not work in {owner.place}"
     if ref is not None and open_operation(admin) is None:
-        yield Finding(
-            "head_damaged", owner.place, what, f"puts the worktree on {ref} again; the old file is"
-            f" kept in {picture.session.paths.root}/{ASIDE}/", _replace(path, f"ref: {ref}\n"),
-        )  # fmt: skip
-    else:  # in the middle of a rebase HEAD is at a commit of its own
+        hint = f"points it at {ref}; {_kept(picture)}"
+        repair = _replacing(path, f"ref: {ref}\n")
+        yield Finding("head_damaged", owner.place, message, hint, repair)
+    else:  # during a rebase HEAD is detached
         last = _logged(f"{admin}/logs/HEAD") or picture.refs.get(ref or Ref(""), "COMMIT")
-        yield Finding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
+        yield Finding("head_damaged", owner.place, message, f"echo {last} >{quote(path)}")
 
 
 def files_of_refs(picture: Picture) -> Iterator[str]:
@@ -64,7 +63,7 @@ def files_of_refs(picture: Picture) -> Iterator[str]:
 
 
 def _loose_refs(picture: Picture) -> list[Ref]:
-    """Return the names of loose ref files that concern us, sorted."""
+    """Return the names of our loose refs, of workers' branches and of the target, sorted."""
     common = picture.common_dir
     found = {picture.session.target, *filter(None, map(picture.branch, picture.workers))}
     files = (path for path in files_of_refs(picture) if not path.endswith(".lock"))
@@ -73,20 +72,20 @@ def _loose_refs(picture: Picture) -> list[Ref]:
 
 
 def _last_oid(picture: Picture, ref: Ref) -> Oid | None:
-    """Return the commit that a ref was at last, by its reflog, its worktree or our records."""
+    """Return the last known commit of a ref, from its reflog, its worktree or our records."""
     candidates = [_logged(f"{picture.common_dir}/logs/{ref}")]
     for worker in picture.workers:
         if picture.branch(worker) == ref:
             candidates += [_logged(f"{worker.admin_dir}/logs/HEAD"), picture.tips.get(ref)]
-    for act in picture.acts:
-        rescue, rescued = rescue_of(act.data)
+    for operation in picture.operations:
+        rescue, rescued = rescue_of(operation.data)
         if rescue == ref:
             candidates.append(rescued)
     for oid in candidates:
         if oid and is_oid(oid):
-            there = picture.session.git.find_oid(oid)
-            if there is not None:
-                return there
+            present = picture.session.git.find_oid(oid)
+            if present is not None:
+                return present
     return None
 
 
@@ -105,13 +104,17 @@ def _read(path: str) -> str | None:
         return None
 
 
-def _replace(path: str, text: str) -> Repair:
-    before = _read(path)
+def _kept(picture: Picture) -> str:
+    return f"the old file moves to {picture.session.paths.root}/{ASIDE}/"
 
-    def mend(session: Session) -> None:
-        if _read(path) == before:
-            if os.path.lexists(path):
-                move_aside(session.paths.root, path)
-            write_atomically(path, os.fsencode(text))
 
-    return mend
+def _replacing(path: str, text: str) -> partial[None]:
+    return partial(_replace, path=path, text=text, before=_read(path))
+
+
+def _replace(session: Session, *, path: str, text: str, before: str | None) -> None:
+    """Write a file unless it has changed since the check."""
+    if _read(path) == before:
+        if os.path.lexists(path):
+            move_aside(session.paths.root, path)
+        write_atomically(path, os.fsencode(text))

@@ -1,11 +1,12 @@
-"""Refs agree with rows and journals: branches, rescue refs, the anchors of landings."""
+"""Refs agree with rows and journal: branches, rescue refs, the anchors of landings."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.fsck.checks.reflogs import named_commits
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, is_oid
@@ -22,151 +23,132 @@ from gitworker.store.workers import Worker
 
 
 def check_branches(picture: Picture) -> Iterator[Finding]:
-    """Find branches of workers that are gone, broken, or were moved away from what was told.
+    """Find workers' branches that are missing, broken, or have lost their published commit.
 
-    A move that a reflog names is its author's: an amended commit, a reset, a rebase by hand.
+    A commit that a reflog names was removed by its author: by amend, reset or rebase.
     """
     moved: dict[Ref, tuple[Worker, Oid, Oid]] = {}
     for worker in picture.settled:
         ref = picture.branch(worker)
         if ref is None or not holds_task(worker.state):
             continue
-        tip, told = picture.refs.get(ref), picture.tips.get(ref)
+        tip, published = picture.refs.get(ref), picture.tips.get(ref)
         if tip is None:
-            yield _gone(picture, worker, ref)
+            yield _missing(picture, worker, ref)
         elif tip in picture.missing:
             yield Finding(
-                "branch_broken", ref, f"{ref} points at {tip[:12]}, which is not in the repository",
+                "branch_broken", ref, f"{ref} points at commit {tip[:12]}, which does not exist",
                 f"git update-ref {ref} COMMIT   (git reflog show {worker.branch})",
             )  # fmt: skip
-        elif told not in (None, tip) and told not in named_commits(picture, worker):
-            moved[ref] = (worker, tip, told)
+        elif published not in (None, tip) and published not in named_commits(picture, worker):
+            moved[ref] = (worker, tip, published)
     yield from _moved_away(picture, moved)
 
 
-def _gone(picture: Picture, worker: Worker, ref: Ref) -> Finding:
-    what = f"branch {worker.branch} of {worker.worker_id} is gone"
+def _missing(picture: Picture, worker: Worker, ref: Ref) -> Finding:
+    message = f"branch {worker.branch} of {worker.worker_id} does not exist"
     last = _last_tip(picture, worker, ref)
     if last is None:
-        return Finding("branch_gone", ref, what, f"git worker cancel {worker.worker_id}")
-
-    def mend(session: Session) -> None:
-        if find_ref(session.git, ref) is None:
-            create_ref(session.git, ref, last, reason="gitworker: fsck")
-
-    return Finding("branch_gone", ref, what, f"makes it again at {last[:12]}", mend)
+        return Finding("branch_gone", ref, message, f"git worker cancel {worker.worker_id}")
+    hint = f"creates it again at {last[:12]}"
+    return Finding("branch_gone", ref, message, hint, partial(_create, ref=ref, oid=last))
 
 
 def _last_tip(picture: Picture, worker: Worker, ref: Ref) -> Oid | None:
-    """Return where a branch was last: as its worktree says, else as was told."""
+    """Return the last position of a branch, from its worktree, else the published one."""
     git = picture.session.git
     tree = picture.worktrees.get(worker.worktree or "")
     if tree is not None and tree.branch == ref and not tree.prunable:
         found = last_head(git.at(tree.path), tree.admin_dir)
         if found is not None:
             return found
-    told = picture.tips.get(ref)
-    return None if told is None else git.find_oid(told)
+    published = picture.tips.get(ref)
+    return None if published is None else git.find_oid(published)
 
 
 def _moved_away(picture: Picture, moved: dict[Ref, tuple[Worker, Oid, Oid]]) -> Iterator[Finding]:
-    """Find branches that no longer contain what was told of them, by a move that is not ours."""
+    """Find branches that lost their published commit, except by an operation of gitworker."""
     git = picture.session.git
     with picture.session.store.read() as reader:
         ours = {ref: {new for _, new in rewrites_of(reader, ref)} for ref in moved}
-    gone = find_missing(git, {told for _, _, told in moved.values()})
-    departed = find_departed(
-        git, {(tip, told) for _, tip, told in moved.values() if told not in gone}
-    )
-    for ref, (worker, tip, told) in moved.items():
-        if tip in ours[ref] or (tip, told) not in departed:
+    missing = find_missing(git, {published for _, _, published in moved.values()})
+    pairs = {(tip, published) for _, tip, published in moved.values() if published not in missing}
+    departed = find_departed(git, pairs)
+    for ref, (worker, tip, published) in moved.items():
+        if tip in ours[ref] or (tip, published) not in departed:
             continue
         yield Finding(
             "branch_moved", ref,
-            f"{worker.branch} was moved from {told[:12]}, which was told, to {tip[:12]}, which"
-            " does not contain it",
-            "keeps what it was at under a rescue ref and takes the branch as it is",
-            _accept(worker, ref, told=told, tip=tip),
+            f"{worker.branch} was moved from the published commit {published[:12]} to {tip[:12]},"
+            " which does not contain it",
+            f"keeps {published[:12]} under a rescue ref and accepts {tip[:12]}",
+            partial(_accept, worker=worker, ref=ref, published=published, tip=tip),
         )  # fmt: skip
 
 
-def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Repair:
-    def mend(session: Session) -> None:
-        owner = worker.worker_id, worker.task
-        rescue(session.git, worker=owner[0], task=owner[1], tip=told, worktree=None)
-        with session.store.write() as writer:
-            record_tip(writer, ref, tip)
-
-    return mend
+def _accept(session: Session, *, worker: Worker, ref: Ref, published: Oid, tip: Oid) -> None:
+    owner, task = worker.worker_id, worker.task
+    rescue(session.git, worker=owner, task=task, tip=published, worktree=None)
+    with session.store.write() as writer:
+        record_tip(writer, ref, tip)
 
 
 def check_rescues(picture: Picture) -> Iterator[Finding]:
-    """Find rescue refs that lead nowhere, and those that an act made and that are gone."""
+    """Find rescue refs to missing commits, and recorded rescue refs that do not exist."""
     for ref, oid in picture.refs.items():
         if ref.startswith(RESCUES) and oid in picture.missing:
             yield Finding(
-                "rescue_broken", ref, f"{ref} points at {oid[:12]}, which is not in the repository",
-                "takes the ref away and notes what it pointed at; git can repack again",
-                _drop(ref, oid),
+                "rescue_broken", ref, f"{ref} points at commit {oid[:12]}, which does not exist",
+                "deletes the ref and records its commit, so that git can repack again",
+                partial(_drop, ref=ref, oid=oid),
             )  # fmt: skip
-    told: set[str] = set()
-    for act in picture.acts:
-        named, rescued = rescue_of(act.data)
-        known = named in picture.refs or named in picture.expired or named in told
-        if not act.is_over or named is None or known:
+    reported: set[str] = set()
+    for one in picture.operations:
+        name, rescued = rescue_of(one.data)
+        known = name in picture.refs or name in picture.expired or name in reported
+        if not one.is_over or name is None or known:
             continue
-        told.add(named)
-        kept = rescued or ""
-        there = picture.session.git.find_oid(kept) if is_oid(kept) else None
-        what = f"{named}, which {act.kind} {act.id} of {act.worker} made, is gone"
-        if there is None:
-            yield Finding("rescue_gone", named, what, "git fsck --lost-found")
+        reported.add(name)
+        kept = picture.session.git.find_oid(rescued) if rescued and is_oid(rescued) else None
+        message = f"{name}, the rescue ref of {one.kind} {one.id} of {one.worker}, does not exist"
+        if kept is None:
+            yield Finding("rescue_gone", name, message, "git fsck --lost-found")
         else:
-            yield Finding(
-                "rescue_gone", named, what, f"makes it again at {there[:12]}", _make(named, there)
-            )
+            hint = f"creates it again at {kept[:12]}"
+            yield Finding("rescue_gone", name, message, hint, partial(_create, ref=name, oid=kept))
 
 
 def check_anchors(picture: Picture) -> Iterator[Finding]:
-    """Find what was kept for a landing that neither is under way nor has its branch."""
-    wanted = {anchor_of(act.worker, act.task) for act in picture.acts if act.is_open}
+    """Find anchors of a landing that is not open and whose branch does not exist."""
+    wanted = {anchor_of(one.worker, one.task) for one in picture.operations if one.is_open}
     for ref, oid in picture.refs.items():
         branch = Ref(BRANCHES + ref.removeprefix(ANCHORS))
         if ref.startswith(ANCHORS) and ref not in wanted and branch not in picture.refs:
             yield Finding(
-                "anchor_left", ref, f"{ref} is left of a landing that is over",
-                "keeps what nothing else leads to under a rescue ref and takes it away",
-                _drop_anchor(ref, oid, is_there=oid not in picture.missing),
+                "anchor_left", ref, f"{ref} is left from a landing that has ended",
+                "deletes it; a commit that only it keeps gets a rescue ref",
+                partial(_drop_anchor, ref=ref, oid=oid, exists=oid not in picture.missing),
             )  # fmt: skip
 
 
-def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Repair:
-    def mend(session: Session) -> None:
-        if is_there:
-            worker, task = task_of(ref)
-            rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)
-        delete_branch(session.git, ref, oid)
-
-    return mend
+def _drop_anchor(session: Session, *, ref: Ref, oid: Oid, exists: bool) -> None:
+    if exists:
+        worker, task = task_of(ref)
+        rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)
+    delete_branch(session.git, ref, oid)
 
 
-def _drop(ref: Ref, oid: Oid) -> Repair:
-    def mend(session: Session) -> None:
-        data = FsckData({ref: oid})
-        now = clock.now_ms()
-        with session.store.write() as writer:
-            number = begin_operation(
-                writer, "fsck", worker=HQ, task="", actor=session.actor, now=now, data=data
-            )
-            close_operation(writer, number, status="done", step="noted", data=data, now=now)
-        delete_branch(session.git, ref, oid)
-
-    return mend
+def _drop(session: Session, *, ref: Ref, oid: Oid) -> None:
+    data = FsckData({ref: oid})
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer, "fsck", worker=HQ, task="", actor=session.actor, now=now, data=data
+        )
+        close_operation(writer, number, status="done", step="noted", data=data, now=now)
+    delete_branch(session.git, ref, oid)
 
 
-def _make(ref: Ref, oid: Oid) -> Repair:
-    def mend(session: Session) -> None:
-        if find_ref(session.git, ref) is None:
-            create_ref(session.git, ref, oid, reason="gitworker: fsck")
-
-    return mend
+def _create(session: Session, *, ref: Ref, oid: Oid) -> None:
+    if find_ref(session.git, ref) is None:
+        create_ref(session.git, ref, oid, reason="gitworker: fsck")

@@ -1,4 +1,4 @@
-"""The reflogs of a worker's branch and worktree: commits that its author can still name."""
+"""The reflogs of a worker's branch and worktree, with the commits that git can still find."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,7 +12,7 @@ MAKING = ("commit", "cherry-pick", "am", "revert", "merge")
 
 
 class ReflogEntry(NamedTuple):
-    """One line of a reflog: the commits before and after a move, and whether it made the second."""
+    """One line of a reflog; `is_made` if the command created the commit `new`."""
 
     old: Oid
     new: Oid
@@ -39,6 +39,6 @@ def read_reflogs(picture: Picture, worker: Worker) -> Iterator[ReflogEntry]:
 
 
 def named_commits(picture: Picture, worker: Worker) -> set[Oid]:
-    """Return the commits that these reflogs name; a line for a new branch has zeros as the old."""
+    """Return the commits that these reflogs name, without the zeros of a new branch."""
     found = {oid for entry in read_reflogs(picture, worker) for oid in (entry.old, entry.new)}
     return {oid for oid in found if oid.strip("0")}

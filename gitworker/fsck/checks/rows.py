@@ -1,12 +1,14 @@
-"""The database agrees with itself: rows with the log, seats with tasks, claims with seats."""
+"""The database agrees with itself: rows with the log, workers with tasks, claims with workers."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from gitworker.claims.leases import Claim, all_claims, find_claim
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import agree, holds_task
 from gitworker.lifecycle.state_files import publish_views
+from gitworker.model.ids import TaskId
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.backend import expected_guards, restate, restore_guards
@@ -22,9 +24,11 @@ from gitworker.store.records.findings import (
 from gitworker.store.tasks import assign_task
 from gitworker.store.workers import Worker
 
+RESTORE = "restore bus.db from a copy: transitions are missing"
+
 
 def check_database(picture: Picture) -> Iterator[Finding]:
-    """Find damage that SQLite sees, and guards that are gone or others than ours."""
+    """Find damage that SQLite reports, and guards that are missing or changed."""
     session = picture.session
     with session.store.read() as reader:
         damage, present = find_damage(reader), present_guards(reader)
@@ -35,25 +39,26 @@ def check_database(picture: Picture) -> Iterator[Finding]:
         )  # fmt: skip
     wrong = [name for name, sql in expected_guards().items() if present.get(name) != sql]
     if wrong:
+        names = ", ".join(sorted(wrong))
         yield Finding(
             "guard_gone", "bus.db",
-            f"triggers that guard states and log are gone, or not ours: {', '.join(sorted(wrong))}",
-            "makes them again", lambda s: restore_guards(s.store, wrong),
+            f"triggers that guard states and log are missing or changed: {names}",
+            "creates them again", lambda session: restore_guards(session.store, wrong),
         )  # fmt: skip
 
 
 def check_log(picture: Picture) -> Iterator[Finding]:
-    """Find rows that are not what the log made of them, and a log that does not follow."""
+    """Find rows that differ from the log of transitions, and gaps in that log."""
     with picture.session.store.read() as reader:
         broken, wrong = broken_chains(reader), edited_rows(reader)
     torn = {(row.machine, row.entity_id) for row in broken}
     for row in broken:
+        name = f"{row.machine} {row.entity_id}"
         yield Finding(
-            "log_torn", f"{row.machine} {row.entity_id}",
-            f"transition {row.version} of {row.machine} {row.entity_id} begins at"
-            f" {row.from_state}; the one before it, {row.before_version}, ended at"
-            f" {row.before_state}",
-            "restore bus.db from a copy: transitions are missing",
+            "log_torn", name,
+            f"transition {row.version} of {name} begins at {row.from_state}, but transition"
+            f" {row.before_version} ended at {row.before_state}",
+            RESTORE,
         )  # fmt: skip
     for machine, rows in wrong.items():
         for edited in rows:
@@ -62,39 +67,38 @@ def check_log(picture: Picture) -> Iterator[Finding]:
 
 def _edited(machine: str, row: EditedRow, *, is_torn: bool) -> Finding:
     entity, state, version = row.entity, row.logged_state, row.logged_version
-    what = (
-        f"the row of {machine} {entity} says {row.state} ({row.version}), the log of"
-        f" transitions {state} ({version})"
+    name = f"{machine} {entity}"
+    message = (
+        f"the row of {name} has state {row.state} (version {row.version}), the log of"
+        f" transitions ends at {state} (version {version})"
     )
-    where = f"{machine} {entity}"
-    if is_torn or row.version > version:  # then it is the log that has lost something
-        return Finding(
-            "row_edited", where, what, "restore bus.db from a copy: transitions are missing"
-        )
+    if is_torn or row.version > version:  # the log has lost transitions
+        return Finding("row_edited", name, message, RESTORE)
+    repair = partial(_restate, machine=machine, entity=entity, state=state, version=version)
+    return Finding("row_edited", name, message, "sets the row to the state of the log", repair)
 
-    def mend(session: Session) -> None:
-        restate(session.store, machine, entity, state=state, version=version)
-        if machine == "worker":
-            publish_views(session, entity)
 
-    return Finding("row_edited", where, what, "sets the row to what the log says", mend)
+def _restate(session: Session, *, machine: str, entity: str, state: str, version: int) -> None:
+    restate(session.store, machine, entity, state=state, version=version)
+    if machine == "worker":
+        publish_views(session, entity)
 
 
 def check_journal(picture: Picture) -> Iterator[Finding]:
-    """Find acts that were interrupted, and rows of the journal that nobody can read."""
-    for act in picture.acts:
-        where = f"operation {act.id}"
-        if isinstance(act.data, Unreadable):
+    """Find interrupted operations, and rows of the journal that cannot be read."""
+    for one in picture.operations:
+        name = f"operation {one.id}"
+        if isinstance(one.data, Unreadable):
             yield Finding(
-                "journal_broken", where,
-                f"the journal's row of {act.kind} {act.id} ({act.worker}) holds no data",
-                f"git worker show {act.worker}   (look whether it was carried out)",
+                "journal_broken", name,
+                f"the journal's row of {one.kind} {one.id} of {one.worker} cannot be read",
+                f"git worker show {one.worker}   (shows whether the operation was carried out)",
             )  # fmt: skip
-        elif act.is_open and not picture.at_work:
+        elif one.is_open and not picture.at_work:
             yield Finding(
-                "journal_open", where,
-                f"{act.kind} {act.id} of {act.worker} was interrupted at step {act.step}",
-                "finishes it or takes it back, as every command does", _recover, locks_itself=True,
+                "journal_open", name,
+                f"{one.kind} {one.id} of {one.worker} was interrupted at step {one.step}",
+                "finishes it or rolls it back, as other commands do", _recover, locks_itself=True,
             )  # fmt: skip
 
 
@@ -106,53 +110,47 @@ def _recover(session: Session) -> None:
         finish_spawns(session)
 
 
-def check_seats(picture: Picture) -> Iterator[Finding]:
-    """Find seats whose task does not know of them, or stands elsewhere than they do."""
-    holders = {worker.worker_id: worker for worker in picture.workers if holds_task(worker.state)}
-    by_task: dict[str, list[Worker]] = {}
-    for worker in holders.values():
-        by_task.setdefault(worker.task, []).append(worker)
-    for name, seats in by_task.items():
+def check_assignments(picture: Picture) -> Iterator[Finding]:
+    """Find workers whose task is missing, shared, assigned elsewhere or in another state."""
+    by_task: dict[TaskId, list[Worker]] = {}
+    for worker in picture.workers:
+        if holds_task(worker.state):
+            by_task.setdefault(worker.task, []).append(worker)
+    for name, workers in by_task.items():
         task = picture.tasks.get(name)
-        named = ", ".join(seat.worker_id for seat in seats)
+        worker, last = workers[0], workers[-1].worker_id
+        names = ", ".join(one.worker_id for one in workers)
         if task is None:
             yield Finding(
-                "task_unknown", named, f"{named} has the task {name}, which does not exist",
-                f"git worker cancel {seats[0].worker_id}",
+                "task_unknown", names, f"task {name} of {names} does not exist",
+                f"git worker cancel {worker.worker_id}",
             )  # fmt: skip
-            continue
-        if len(seats) > 1:
-            yield Finding(
-                "task_twice", name, f"{named} have the same task, {name}",
-                f"git worker cancel {seats[-1].worker_id}",
-            )  # fmt: skip
-            continue
-        (seat,) = seats
-        if task.assigned_agent_id != seat.worker_id:
+        elif len(workers) > 1:
+            message = f"{names} have the same task, {name}"
+            yield Finding("task_twice", name, message, f"git worker cancel {last}")
+        elif task.assigned_agent_id != worker.worker_id:
+            other = task.assigned_agent_id
+            holder = f"assigned to {other}" if other else "not assigned"
             yield Finding(
                 "task_assigned_elsewhere", name,
-                f"{seat.worker_id} has {name}, which is assigned to"
-                f" {task.assigned_agent_id or 'nobody'}",
-                "assigns it to the seat that has it", _assign(seat, name),
+                f"{worker.worker_id} has task {name}, but the task is {holder}",
+                f"assigns it to {worker.worker_id}", partial(_assign, worker=worker, task=name),
             )  # fmt: skip
-        elif not agree(seat.state, task.status):
+        elif not agree(worker.state, task.status):
             yield Finding(
                 "states_differ", name,
-                f"{seat.worker_id} is {seat.state} while its task {name} is {task.status}",
-                f"git worker cancel {seat.worker_id} && git worker undo",
+                f"{worker.worker_id} is {worker.state}, but its task {name} is {task.status}",
+                f"git worker cancel {worker.worker_id} && git worker undo",
             )  # fmt: skip
 
 
-def _assign(seat: Worker, task: str) -> Repair:
-    def mend(session: Session) -> None:
-        with session.store.write() as writer:
-            assign_task(writer, task, agent=seat.worker_id, branch=seat.branch)
-
-    return mend
+def _assign(session: Session, *, worker: Worker, task: TaskId) -> None:
+    with session.store.write() as writer:
+        assign_task(writer, task, agent=worker.worker_id, branch=worker.branch)
 
 
 def check_claims(picture: Picture) -> Iterator[Finding]:
-    """Find tasks whose claim ran out and whose holder is not at work on them."""
+    """Find expired claims on tasks whose holder does not work on them."""
     holders = {
         (worker.task_id, worker.worker_id) for worker in picture.workers if holds_task(worker.state)
     }
@@ -164,17 +162,13 @@ def check_claims(picture: Picture) -> Iterator[Finding]:
         if (claim.name, claim.holder) not in holders:
             yield Finding(
                 "claim_left", claim.name,
-                f"{claim.holder} has claimed {claim.name}, its lease is over and it is not at work"
-                " on it",
-                "gives the claim back", _give_back(claim),
+                f"{claim.holder} has an expired claim on {claim.name} and does not work on it",
+                "releases the claim", partial(_release, claim=claim),
             )  # fmt: skip
 
 
-def _give_back(claim: Claim) -> Repair:
-    def mend(session: Session) -> None:
-        with session.store.write() as writer:
-            now = find_claim(writer, claim.name)
-            if now is not None and not now.is_valid and now.epoch == claim.epoch:
-                release_claim(writer, claim.name, claim.holder)
-
-    return mend
+def _release(session: Session, *, claim: Claim) -> None:
+    with session.store.write() as writer:
+        now = find_claim(writer, claim.name)
+        if now is not None and not now.is_valid and now.epoch == claim.epoch:
+            release_claim(writer, claim.name, claim.holder)

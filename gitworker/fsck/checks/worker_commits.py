@@ -1,13 +1,15 @@
-"""Every commit that a worker ever made is there and led to; what landed is in the target."""
+"""Every commit of a worker exists and is reachable; landed commits are in the target."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
-from gitworker.fsck.finding import Finding, Repair
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import REWRITING, Picture
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.model.ref_names import ANCHORS, rescues_of, short_name
+from gitworker.observe.text import count_text
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
 from gitworker.repo.rescue.rescue_refs import rescue
@@ -20,24 +22,24 @@ Owner = tuple[str, str]
 
 
 def made_commits(picture: Picture) -> dict[Oid, Owner]:
-    """Return every commit that is on record as a worker's, with worker and task.
+    """Return every recorded commit of a worker, with worker and task.
 
-    Of acts that were rolled back only what they found counts, not what we had replayed for them.
+    Of an operation that was rolled back, only the commits before it count, not the replayed ones.
     """
     made: dict[Oid, Owner] = {}
     for worker in picture.workers:
         owner = (worker.worker_id, worker.task)
         made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
     with picture.session.store.read() as reader:
-        recorded = commits_on_record(reader)
-    ours = {worker.worker_id for worker in picture.workers}  # what foreigners tell is theirs
-    for name, task, oid in recorded:
+        published = commits_on_record(reader)
+    ours = {worker.worker_id for worker in picture.workers}  # other programs publish commits, too
+    for name, task, oid in published:
         if name in ours and is_oid(oid):
             made[Oid(oid)] = (name, task)
-    for act in picture.acts:
-        if act.kind in REWRITING:
-            found = recorded_commits(act.data) if act.is_over else replaced_commits(act.data)
-            made |= {oid: (act.worker, act.task) for oid in found if is_oid(oid)}
+    for one in picture.operations:
+        if one.kind in REWRITING:
+            found = recorded_commits(one.data) if one.is_over else replaced_commits(one.data)
+            made |= {oid: (one.worker, one.task) for oid in found if is_oid(oid)}
     for landing in picture.landings:
         owner = (landing.worker_id, landing.task_id)
         made |= {landing.target_new: owner, landing.branch_old: owner}
@@ -49,47 +51,48 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
 
 
 def check_commits(picture: Picture) -> Iterator[Finding]:
-    """Find commits that are missing, or that no ref leads to, by worker and task.
+    """Find commits that are missing or unreachable, by worker and task.
 
-    A commit that its author replaced or reset away is whole as long as a reflog names it.
+    A commit that its author amended or reset away is no finding while a reflog names it.
     """
     git = picture.session.git
     made = made_commits(picture)
     logged = {oid for worker in picture.workers for oid in named_commits(picture, worker)}
-    gone = find_missing(git, made.keys() | logged)
-    for owner, oids in _by_owner(made, gone & made.keys()):
+    missing = find_missing(git, made.keys() | logged)
+    for owner, oids in _by_owner(made, missing & made.keys()):
         if not picture.is_expired(*owner):
             names = ", ".join(sorted(oid[:12] for oid in oids)[:5])
             yield Finding(
                 "commit_gone", "/".join(owner),
-                f"{len(oids)} recorded commits of {'/'.join(owner)} are not in the repository:"
-                f" {names}",
-                "git fsck --lost-found   (or fetch them from wherever they were pushed)",
+                f"the repository lacks {count_text(len(oids), 'recorded commit')} of"
+                f" {'/'.join(owner)}: {names}",
+                "git fsck --lost-found   (or: git fetch, from a repository that has them)",
             )  # fmt: skip
     tips = [oid for ref, oid in picture.refs.items() if not ref.startswith(ANCHORS)]
-    tips += [  # a rebase that is under way in a worker's worktree
+    tips += [  # an open rebase in a worker's worktree
         tree.head
         for tree in picture.worktrees.values()
         if tree.head and tree.detached and read_worktree_owner(tree.admin_dir)
     ]
-    there = (set(tips) - picture.missing) | (logged - gone)
-    lost = set(find_unreachable(git, made.keys() - gone, tips=there))
+    present = (set(tips) - picture.missing) | (logged - missing)
+    lost = set(find_unreachable(git, made.keys() - missing, tips=present))
     for owner, oids in _by_owner(made, lost):
         if not picture.is_expired(*owner):
             yield Finding(
                 "commit_unreachable", "/".join(owner),
-                f"no ref leads to {len(oids)} commits of {'/'.join(owner)}, as {min(oids)[:12]}",
-                f"makes a rescue ref below {rescues_of(*owner)}",
-                _keep(owner, sorted(oids)),
+                f"no ref reaches {count_text(len(oids), 'commit')} of {'/'.join(owner)}, for"
+                f" example {min(oids)[:12]}",
+                f"creates a rescue ref below {rescues_of(*owner)}",
+                partial(_keep, owner=owner, oids=sorted(oids)),
             )  # fmt: skip
 
 
 def check_landings(picture: Picture) -> Iterator[Finding]:
-    """Find landings whose commits are not in their target, neither as such nor by patch.
+    """Find landings whose target has neither their commits nor equal patches.
 
-    While a landing or an undo is open the target may be ahead of the rows, or behind.
+    During a landing or an undo, target and rows may differ.
     """
-    if any(act.is_open and act.kind in MOVING_TARGET for act in picture.acts):
+    if any(one.is_open and one.kind in MOVING_TARGET for one in picture.operations):
         return
     git = picture.session.git
     landings = sorted(picture.landings, key=lambda landing: landing.target_ref)
@@ -100,24 +103,26 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
         if tip is None or tip in picture.missing:
             last = list(landed)[-1]
             yield Finding(
-                "target_gone", name, f"there is no {short}, on which {len(landed)} have landed",
+                "target_gone", name,
+                f"the target branch {short} does not exist, but has"
+                f" {count_text(len(landed), 'landing')} on record",
                 f"git branch {short} {last}",
             )  # fmt: skip
             continue
-        there = landed.keys() - find_missing(git, landed.keys())
-        for oid in find_unreachable(git, there, tips=[tip]):
+        present = landed.keys() - find_missing(git, landed.keys())
+        for oid in find_unreachable(git, present, tips=[tip]):
             landing = landed[oid]
-            if not _is_there_by_patch(picture, tip, oid, landing.target_old):
+            if not _has_patches(picture, tip, oid, landing.target_old):
                 yield Finding(
                     "landing_lost", f"{landing.worker_id}/{landing.task_id}",
-                    f"what {landing.worker_id} landed for {landing.task_id} ({oid[:12]}) is not in"
-                    f" {short}: somebody moved it by force",
+                    f"commit {oid[:12]}, which {landing.worker_id} landed for {landing.task_id}, is"
+                    f" not in {short}: the branch was moved by force",
                     f"git cherry-pick {landing.target_old[:12]}..{oid[:12]}   (on {short})",
                 )  # fmt: skip
 
 
-def _is_there_by_patch(picture: Picture, tip: Oid, oid: Oid, old: Oid) -> bool:
-    """Tell whether each commit of a landing is in the target under another id."""
+def _has_patches(picture: Picture, tip: Oid, oid: Oid, old: Oid) -> bool:
+    """Return whether the target has an equal patch for each commit of a landing."""
     done = picture.session.git.run(
         "rev-list", "--cherry-pick", "--right-only", f"{tip}...{oid}", f"^{old}", "--",
         ok=(0, 128),
@@ -132,12 +137,8 @@ def _by_owner(made: Mapping[Oid, Owner], some: Iterable[Oid]) -> list[tuple[Owne
     return sorted(grouped.items())
 
 
-def _keep(owner: Owner, oids: list[Oid]) -> Repair:
-    """Return the mend that puts commits under rescue refs, as few as lead to all of them."""
-
-    def mend(session: Session) -> None:
-        worker, task = WorkerId(owner[0]), TaskId(owner[1])
-        for oid in heads_of(session.git, oids):
-            rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)
-
-    return mend
+def _keep(session: Session, *, owner: Owner, oids: list[Oid]) -> None:
+    """Put commits under as few rescue refs as possible."""
+    worker, task = WorkerId(owner[0]), TaskId(owner[1])
+    for oid in heads_of(session.git, oids):
+        rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)

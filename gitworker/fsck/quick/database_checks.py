@@ -1,8 +1,9 @@
-"""Checks of the database, of the acts in its journal, and of the log it is exported to."""
+"""Checks of the database, of the operations in its journal, and of the exported log."""
 
 import os
 from collections.abc import Iterator
 from itertools import islice
+from shlex import quote
 
 from gitworker import clock
 from gitworker.fsck.finding import Finding, fail, ok, warn
@@ -18,7 +19,7 @@ TRANSITIONS_LOG = "transitions.jsonl"
 
 
 def check_database(session: Session) -> Iterator[Finding]:
-    """Let SQLite look for damage, and say schema and journal mode."""
+    """Let SQLite search for damage, and report the schema and the journal mode."""
     with session.store.read() as reader:
         damage = find_damage(reader)
         version = find_schema_version(reader)
@@ -37,33 +38,34 @@ def check_database(session: Session) -> Iterator[Finding]:
 
 
 def check_operations(session: Session) -> Iterator[Finding]:
-    """Name the acts that were interrupted."""
+    """Report interrupted operations."""
     with session.store.read() as reader:
         unfinished = unfinished_operations(reader)
     now = clock.now_ms()
     for one in unfinished:
         age = age_text(max(0, now - one.updated_at_ms))
         yield warn(
-            "operations", f"{one.kind} of {one.worker_id} stands at step {one.step} for {age}",
+            "operations", f"{one.kind} of {one.worker_id} has been at step {one.step} for {age}",
             "git worker recover",
         )  # fmt: skip
     if not unfinished:
-        yield ok("operations", "no act was interrupted")
+        yield ok("operations", "no interrupted operations")
 
 
 def check_log(session: Session) -> Iterator[Finding]:
-    """Validate the exported log; a line that is being written just now is not read yet."""
+    """Validate the exported log; an incomplete last line is skipped."""
     path = f"{session.paths.root}/{TRANSITIONS_LOG}"
     if not os.path.exists(path):
         yield ok("log", f"no {TRANSITIONS_LOG} yet")
         return
     with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
-        whole = (line for line in file if line.endswith("\n"))
-        broken = list(islice(iter_findings(whole), SHOWN))
+        complete = (line for line in file if line.endswith("\n"))
+        broken = list(islice(iter_findings(complete), SHOWN))
     for one in broken:
         yield fail(
-            "log", f"line {one.line_number} of {TRANSITIONS_LOG} breaks {one.rule}: {one.message}",
-            f"git worker validate {path}",
+            "log",
+            f"line {one.line_number} of {TRANSITIONS_LOG} violates {one.rule}: {one.message}",
+            f"git worker validate {quote(path)}",
         )  # fmt: skip
     if not broken:
-        yield ok("log", f"{TRANSITIONS_LOG} keeps every rule")
+        yield ok("log", f"{TRANSITIONS_LOG} follows every rule")

@@ -1,4 +1,4 @@
-"""Checks of our git hooks: they fire in every worker's worktree and are as we wrote them."""
+"""Checks of our git hooks: they run in every worker's worktree and are unchanged."""
 
 import os
 from collections.abc import Iterator
@@ -12,30 +12,31 @@ REPAIR = "git worker hooks install"
 
 
 def check_hooks(session: Session) -> Iterator[Finding]:
-    """Check hooks by what the repository's settings and the shim directory say."""
+    """Check the hooks by the repository's settings and the files of the hook directory."""
     with session.store.read() as reader:
         owned = {os.path.realpath(w.worktree): w for w in all_workers(reader) if w.worktree}
     found = status(session.git, session.repository)
-    deaf = [
+    without = [
         owned[os.path.realpath(tree.path)].worker_id
         for tree in found.worktrees
         if not tree.is_installed and os.path.realpath(tree.path) in owned
     ]
     findings = list(_shims(found)) if owned else []
-    if deaf:
-        names = ", ".join(sorted(deaf))
-        findings.append(warn("hooks", f"our hooks do not fire in the worktree of {names}", REPAIR))
+    if without:
+        names = ", ".join(sorted(without))
+        message = f"gitworker's hooks do not run in the worktree of {names}"
+        findings.append(warn("hooks", message, REPAIR))
     yield from findings or [ok("hooks", "in place" if owned else "not needed yet")]
 
 
 def _shims(found: HookStatus) -> Iterator[Finding]:
     if found.put_aside:
         names = ", ".join(found.put_aside)
-        yield ok("hooks", f"installed by others in our directory, run from hooks-found: {names}")
+        yield ok("hooks", f"other programs' hooks in our directory run from hooks-found: {names}")
     if not found.is_present:
-        yield warn("hooks", "our hook scripts are missing", REPAIR)
+        yield warn("hooks", "gitworker's hook scripts are missing", REPAIR)
     elif found.tampered:
         names = ", ".join(found.tampered)
-        yield warn("hooks", f"hook scripts are missing or not ours: {names}", REPAIR)
+        yield warn("hooks", f"hook scripts are missing or changed: {names}", REPAIR)
     elif found.is_stale:
-        yield warn("hooks", "the hook scripts are older than what they are made from", REPAIR)
+        yield warn("hooks", "the hook scripts are outdated", REPAIR)

@@ -1,4 +1,4 @@
-"""What decides in doctor's checks. Pure: text and tables in, verdicts out."""
+"""The decisions of doctor's checks. Pure: text and tables in, verdicts out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class RecordedLanding:
 def file_system_of(path: str, mounts: str) -> str | None:
     """Return the type of the file system that holds `path`, by the text of /proc/mounts.
 
-    The longest mount point wins, of equal ones the last, as the kernel has it. None: no such line.
+    The longest mount point wins; the last of equal ones covers the others. None if none matches.
     """
     best, kind = -1, None
     for line in mounts.splitlines():
@@ -43,24 +43,24 @@ def file_system_of(path: str, mounts: str) -> str | None:
 
 
 def is_network(kind: str | None) -> bool:
-    """Tell whether a file system's type is one of a network."""
+    """Return whether a file system's type is a network file system."""
     return kind in NETWORK_FILE_SYSTEMS
 
 
 def history_faults(
     landings: Sequence[RecordedLanding], parents: Mapping[Oid, Sequence[Oid]], *, since: Oid
 ) -> Iterator[tuple[RecordedLanding, str]]:
-    """Yield each landing that the target's history does not hold as it was made, and why.
+    """Yield each landing that is missing in the target's history or contains a merge, and why.
 
-    `parents` is the target's history since `since`, where the first landing began.
+    `parents` is the target's history since `since`, the start of the first landing.
     """
     for landing in landings:
         if landing.new != since and landing.new not in parents:
-            yield landing, "is no longer in the target: somebody moved it by force"
+            yield landing, "is no longer in the target: the branch was moved by force"
             continue
         merge = _first_merge(landing, parents)
         if merge is not None:
-            yield landing, f"brought a merge commit, {merge[:10]}"
+            yield landing, f"contains the merge commit {merge[:10]}"
 
 
 def _first_merge(landing: RecordedLanding, parents: Mapping[Oid, Sequence[Oid]]) -> str | None:

@@ -1,8 +1,9 @@
-"""Checks of the state directory: there, private, on a local disk, linked and excluded."""
+"""Checks of the state directory: it exists, is private, local, linked and excluded."""
 
 import os
 import stat
 from collections.abc import Iterator
+from shlex import quote
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.quick.rules import file_system_of, is_network
@@ -25,19 +26,20 @@ def check_directory(repository: Repository) -> Iterator[Finding]:
     root = state_paths(repository).root
     if not os.path.isdir(root):
         if os.path.lexists(root):
-            there = f"{root} is not a directory, where our state directory belongs"
-            yield fail("state", there, f"mv {root} {root}.found && git worker init")
+            message = f"the state directory {root} is not a directory"
+            hint = f"mv {quote(root)} {quote(root)}.found && git worker init"
+            yield fail("state", message, hint)
         else:
-            yield fail("state", f"there is no state directory {root}", "git worker init")
+            yield fail("state", f"the state directory {root} does not exist", "git worker init")
         return
     mode = stat.S_IMODE(os.stat(root).st_mode)
     if mode != PRIVATE:
         yield warn(
-            "state", f"{root} has mode {mode:04o}, others may read it: 0700 is right",
-            f"chmod 700 {root}",
+            "state", f"{root} has mode {mode:04o} instead of 0700: other users may read it",
+            f"chmod 700 {quote(root)}",
         )  # fmt: skip
     elif not os.access(root, os.W_OK):
-        yield fail("state", f"{root} is not writable", f"ls -ld {root}")
+        yield fail("state", f"{root} is not writable", f"ls -ld {quote(root)}")
     else:
         yield ok("state", f"state directory {root}, mode 0700")
     for path in find_misplaced(root):
@@ -45,12 +47,12 @@ def check_directory(repository: Repository) -> Iterator[Finding]:
 
 
 def check_file_system(repository: Repository, *, mounts: str = MOUNTS) -> Iterator[Finding]:
-    """Check that the state directory is on a local file system, where the system can tell."""
+    """Check that the state directory is on a local file system, if its type is known."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()
     except OSError:
-        yield ok("disk", "the file system's type cannot be told here")
+        yield ok("disk", "the type of the file system is unknown")
         return
     kind = file_system_of(os.path.realpath(state_paths(repository).root), text)
     if is_network(kind):
@@ -72,17 +74,17 @@ def check_link(session: Session) -> Iterator[Finding]:
         yield warn("link", f"{link} is missing", "git worker init")
     elif os.path.realpath(link) != os.path.realpath(root):
         yield warn(
-            "link", f"{link} does not lead to the state directory",
-            f"rm {link} && git worker init",
+            "link", f"{link} does not point to the state directory",
+            f"rm {quote(link)} && git worker init",
         )  # fmt: skip
     else:
-        yield ok("link", f"{LINK_NAME} leads to the state directory")
+        yield ok("link", f"{LINK_NAME} points to the state directory")
 
 
 def check_excludes(session: Session) -> Iterator[Finding]:
-    """Ask git itself whether what we put into the work tree is ignored."""
+    """Check with git that our files in the work tree are ignored."""
     here = session.git.at(session.main_top)
-    if here.text("rev-parse", "--is-inside-work-tree") != "true":  # bare: nobody can add anything
+    if here.text("rev-parse", "--is-inside-work-tree") != "true":  # bare: it has no work tree
         return
     names = [LINK_NAME]
     inside = os.path.relpath(session.worktree_root, session.main_top)
@@ -94,7 +96,7 @@ def check_excludes(session: Session) -> Iterator[Finding]:
     if missing:
         yield warn(
             "excludes", f"git would add {', '.join(missing)} to a commit",
-            "git worker init   (info/exclude lost our lines, or a .gitignore overrides ours)",
+            "git worker init   (info/exclude lacks our lines, or a .gitignore overrides them)",
         )  # fmt: skip
     else:
         yield ok("excludes", "our files are excluded")

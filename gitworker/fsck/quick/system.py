@@ -1,4 +1,4 @@
-"""Checks of what we run on: git, Python, SQLite."""
+"""Reports of the versions of git, Python and SQLite."""
 
 import sys
 from collections.abc import Iterator

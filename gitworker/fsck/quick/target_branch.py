@@ -1,7 +1,8 @@
-"""Checks of the target: the branch is there, and nothing of a killed git is in its checkout."""
+"""Checks of the target: the branch exists, and a killed git left no lock in its checkout."""
 
 import os
 from collections.abc import Iterator
+from shlex import quote
 
 from gitworker import clock
 from gitworker.fsck.finding import Finding, fail, ok, warn
@@ -10,7 +11,7 @@ from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.worktree_list import list_worktrees
 from gitworker.session import Session
 
-AT_WORK_MS = 60_000  # a git that moves files for longer is looked at by a person
+AT_WORK_MS = 60_000  # git rarely moves files for longer
 
 
 def check_target(session: Session) -> Iterator[Finding]:
@@ -18,7 +19,7 @@ def check_target(session: Session) -> Iterator[Finding]:
     name = session.target_name
     if find_ref(session.git, session.target) is None:
         yield fail(
-            "target", f"there is no branch {name}, which is the target that work lands on",
+            "target", f"the target branch {name} does not exist",
             "git config worker.target NAME",
         )  # fmt: skip
         return
@@ -26,16 +27,16 @@ def check_target(session: Session) -> Iterator[Finding]:
     findings = []
     if len(places) > 1:
         findings.append(
-            warn("target", f"{name} is checked out more than once, so that nothing can land",
-                 f"git -C {places[-1].path} switch --detach")
+            warn("target", f"{name} is checked out more than once, so no work can land",
+                 f"git -C {quote(places[-1].path)} switch --detach")
         )  # fmt: skip
     for place in places:
         lock = f"{place.admin_dir}/index.lock"
         age_ms = _age_ms(lock)
         if age_ms is not None and age_ms > AT_WORK_MS:
             findings.append(
-                warn("target", f"{lock} is there for {age_text(age_ms)}, as a killed git leaves it",
-                     f"rm {lock}   (where no git is at work in {place.path})")
+                warn("target", f"{lock} is {age_text(age_ms)} old, probably left by a killed git",
+                     f"rm {quote(lock)}   (if no git command is running)")
             )  # fmt: skip
     yield from findings or [ok("target", f"work lands on {name}")]
 

@@ -1,4 +1,4 @@
-"""The history walk: what landed is still in its target, and came there without a merge commit."""
+"""The history walk: landings are still in their target, without merge commits."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -7,6 +7,7 @@ from gitworker.fsck.finding import Finding, fail, ok
 from gitworker.fsck.quick.rules import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
+from gitworker.observe.text import count_text
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
@@ -23,7 +24,7 @@ def check_history(session: Session) -> Iterator[Finding]:
             for one in all_landings(reader)
         ]
     if not landings:
-        yield ok("history", "nothing has landed yet")
+        yield ok("history", "no landings yet")
     by_target = sorted(landings, key=lambda landing: landing.target_ref)  # stable: oldest first
     for target, group in groupby(by_target, key=lambda landing: landing.target_ref):
         yield from _of_target(session, Ref(target), list(group))
@@ -31,19 +32,20 @@ def check_history(session: Session) -> Iterator[Finding]:
 
 def _of_target(session: Session, target: Ref, landings: list[RecordedLanding]) -> Iterator[Finding]:
     name = short_name(target)
+    count = count_text(len(landings), "landing")
     tip = find_ref(session.git, target)
     if tip is None:
-        yield fail("history", f"branch {name} is gone, {len(landings)} landed on it",
+        yield fail("history", f"branch {name} does not exist, but has {count} on record",
                    f"git branch {name} {landings[-1].new}")  # fmt: skip
         return
     since = Oid(landings[0].old)
     parents = read_parents(session.git, tip=tip, since=since)
     begins = {landing.old for landing in landings if landing.new in parents}
-    if not begins <= parents.keys() | {since}:  # somebody had moved the target back in between
+    if not begins <= parents.keys() | {since}:  # the target was moved back in between
         parents = read_parents(session.git, tip=tip, since=None)
     faults = list(history_faults(landings, parents, since=since))
     for landing, why in faults:
-        what = f"{landing.new[:10]} of {landing.worker} ({landing.task})"
-        yield fail("history", f"{name}: {what} {why}", f"git reflog show {target}")
+        commit = f"{landing.new[:10]} of {landing.worker} ({landing.task})"
+        yield fail("history", f"{name}: {commit} {why}", f"git reflog show {target}")
     if not faults:
-        yield ok("history", f"{name}: {len(landings)} landed, linear, all of it in place")
+        yield ok("history", f"{name}: {count}, all in place, linear history")

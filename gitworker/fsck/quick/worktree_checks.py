@@ -1,12 +1,14 @@
-"""Checks of workers against git: worktrees, branches, and who beats for them."""
+"""Checks of workers against git and processes: worktrees, branches, the heartbeat daemon."""
 
 import os
 from collections.abc import Iterator
+from shlex import quote
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.fsck.rules import holds_task
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
-from gitworker.observe.workers.rules import SENDS_HEARTBEATS, SHOULD_HAVE_WORKTREE
+from gitworker.observe.workers.rules import SENDS_HEARTBEATS
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
@@ -17,11 +19,13 @@ from gitworker.store.records.landings import all_landings
 from gitworker.store.records.tips import all_tips
 from gitworker.store.workers import Worker, all_workers
 
-REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
+REPAIR = "git worker fsck --repair   (without --repair it only lists the repairs)"
+BEATER = "beater"  # the name of the check in doctor's JSON
+SHOWN = 5
 
 
 def check_worktrees(session: Session) -> Iterator[Finding]:
-    """Compare the workers' worktrees with git's list and with what lies on disk."""
+    """Compare the workers' worktrees with git's list and with the directories on disk."""
     workers = _workers(session)
     listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
     owned = {os.path.realpath(w.worktree) for w in workers if w.worktree}
@@ -30,12 +34,12 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
         *_lost(listed, owned),
         *_orphans(session, listed, owned),
     ]
-    yield from findings or [ok("worktrees", f"{len(owned)} of workers, all in place")]
+    yield from findings or [ok("worktrees", f"{len(owned)} in use, all in place")]
 
 
 def check_branches(session: Session) -> Iterator[Finding]:
     """Check that the branch of every worker that holds a task exists."""
-    holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
+    holding = [w for w in _workers(session) if w.branch and holds_task(w.state)]
     refs = {worker.ref: worker for worker in holding}
     present = read_refs(session.git, list(refs)) if refs else {}
     with session.store.read() as reader:
@@ -44,14 +48,14 @@ def check_branches(session: Session) -> Iterator[Finding]:
     for ref, worker in missing:
         known = last.get(ref)
         hint = f"git branch {worker.branch} {known}" if known else None
-        message = f"branch {worker.branch} of {worker.worker_id} is gone"
+        message = f"branch {worker.branch} of {worker.worker_id} does not exist"
         yield fail("branches", message, hint or f"git worker cancel {worker.worker_id}")
     if not missing:
-        yield ok("branches", f"{len(refs)} of workers, all in place")
+        yield ok("branches", f"{len(refs)} in use, all in place")
 
 
-def check_beater(session: Session) -> Iterator[Finding]:
-    """Check that somebody beats for the processes that work here."""
+def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
+    """Check that a heartbeat daemon runs for the workers' processes on this machine."""
     moment = this_moment()
     alive = [
         worker
@@ -61,13 +65,15 @@ def check_beater(session: Session) -> Iterator[Finding]:
         and process_runs(worker, moment, session.paths)
     ]
     if alive and not is_daemon_running(session.paths):
-        names = ", ".join(worker.worker_id for worker in alive[:5])
+        names = ", ".join(worker.worker_id for worker in alive[:SHOWN])
+        pids = ", ".join(str(worker.pid) for worker in alive[:SHOWN])
+        processes = f"process ({pids}) is" if len(alive) == 1 else f"processes ({pids}) are"
         yield warn(
-            "beater", f"nobody beats for {names}, whose process runs",
-            "git worker recover   (every reading command starts a new beater too)",
+            BEATER, f"no heartbeat daemon is running for {names}, whose {processes} alive",
+            "git worker recover   (every command that reads starts it, too)",
         )  # fmt: skip
     else:
-        yield ok("beater", "runs" if alive else "not needed now")
+        yield ok(BEATER, "heartbeat daemon is running" if alive else "not needed now")
 
 
 def _workers(session: Session) -> list[Worker]:
@@ -76,13 +82,13 @@ def _workers(session: Session) -> list[Worker]:
 
 
 def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:
-    """Yield what is wrong with one worker's worktree."""
+    """Yield the flaws of one worker's worktree."""
     path = worker.worktree
-    holds = worker.state in SHOULD_HAVE_WORKTREE
+    holds = holds_task(worker.state)
     if path is None:
         if holds:
-            hint = f"git worker cancel {worker.worker_id}"
-            yield fail("worktrees", f"{worker.worker_id} is {worker.state} without one", hint)
+            message = f"{worker.worker_id} is {worker.state} but has no worktree"
+            yield fail("worktrees", message, f"git worker cancel {worker.worker_id}")
         return
     owner = owner_of(session.repository.common_dir, worker)
     flaw = find_flaw(owner) if owner is not None else None
@@ -90,7 +96,7 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
         found = fail if holds or os.path.isdir(path) else warn
         yield found("worktrees", describe(owner, flaw), REPAIR)
     elif os.path.realpath(path) not in listed:
-        yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", REPAIR)
+        yield fail("worktrees", f"git does not list {path} of {worker.worker_id}", REPAIR)
     elif holds and worker.admin_dir is not None:
         broken = find_index_flaw(session.git, path, worker.admin_dir)
         if broken is not None:
@@ -98,11 +104,11 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
 
 
 def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
-    """Yield worktrees that we made, that git still lists and that are gone from disk."""
+    """Yield our worktrees that git lists, that do not exist and that no worker has."""
     for path, tree in listed.items():
         if not os.path.isdir(path) and path not in owned and read_worktree_owner(tree.admin_dir):
-            hint = f"git worktree remove {path}"
-            yield warn("worktrees", f"git lists {path}, which is gone and no worker's", hint)
+            message = f"git lists {path}, which does not exist and belongs to no worker"
+            yield warn("worktrees", message, f"git worktree remove {quote(path)}")
 
 
 def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
@@ -123,6 +129,6 @@ def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> 
             known = path in listed
             if known and read_worktree_owner(listed[path].admin_dir) in landed:
                 continue
-            hint = f"git worktree remove {path}" if known else f"ls -la {path}"
-            what = "a worktree" if known else "a directory"
-            yield warn("worktrees", f"{path} is {what} of no worker", hint)
+            hint = f"git worktree remove {quote(path)}" if known else f"ls -la {quote(path)}"
+            kind = "worktree" if known else "directory"
+            yield warn("worktrees", f"{kind} {path} belongs to no worker", hint)

@@ -65,7 +65,7 @@ def test_screen() -> None:
     )
     assert "\x1b[31mfail\x1b[0m  history" in render_doctor(SHOWN, width=None, color=True)
     well = Doctor((ok("git", "git 2.47.3"),))
-    assert render_doctor(well, width=None, color=False).endswith("\n\nall 1 checks are well")
+    assert render_doctor(well, width=None, color=False).endswith("\n\nall 1 checks passed")
     assert (well.is_healthy, SHOWN.is_healthy) == (True, False)
 
 
@@ -85,8 +85,10 @@ def test_sound_repository(session: Session) -> None:
     landed(session, "docs", "guide")
     doctor = read_doctor(session)
     assert [one for one in doctor.findings if one.level is not Level.OK] == []
-    assert found(doctor, "worktrees") == [("ok", "1 of workers, all in place", None)]
-    assert found(doctor, "history") == [("ok", "main: 1 landed, linear, all of it in place", None)]
+    assert found(doctor, "worktrees") == [("ok", "1 in use, all in place", None)]
+    assert found(doctor, "history") == [
+        ("ok", "main: 1 landing, all in place, linear history", None)
+    ]
     assert len(doctor.findings) == 17
 
 
@@ -114,7 +116,7 @@ def test_state_directory_open_to_others(session: Session) -> None:
         ("srv:/x / nfs4 rw 0 0\n", "fail", "the state directory is on nfs4"),
         ("/dev/sda / ext4 rw 0 0\n", "ok", "file system ext4"),
         ("", "ok", "file system of an unknown type"),
-        (None, "ok", "the file system's type cannot be told here"),
+        (None, "ok", "the type of the file system is unknown"),
     ],
 )
 def test_file_system(
@@ -137,7 +139,7 @@ def test_link(session: Session, repository: Path) -> None:
     link.write_text("mine")
     (level, message, _) = found(read_doctor(session), "link")[0]
     assert (level, message) == (
-        "warn", f"{session.main_top}/.worker-state does not lead to the state directory",
+        "warn", f"{session.main_top}/.worker-state does not point to the state directory",
     )  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def test_interrupted_operation(session: Session) -> None:
         begin_operation(writer, "merge", worker="auth", task="t", actor="hq",
                         now=NOW_MS - 60_000, data=Unreadable("{}"))  # fmt: skip
     assert found(read_doctor(session), "operations") == [
-        ("warn", "merge of auth stands at step begun for 1m", "git worker recover")
+        ("warn", "merge of auth has been at step begun for 1m", "git worker recover")
     ]
 
 
@@ -177,13 +179,13 @@ def test_broken_log(session: Session) -> None:
     with log.open("a") as file:
         file.write('{"torn": ')
     assert found(read_doctor(session), "log") == [
-        ("ok", "transitions.jsonl keeps every rule", None)
+        ("ok", "transitions.jsonl follows every rule", None)
     ]
     with log.open("a") as file:
         file.write("\n")
     (level, message, hint) = found(read_doctor(session), "log")[0]
     assert level == "fail"
-    assert "of transitions.jsonl breaks " in message
+    assert "of transitions.jsonl violates " in message
     assert hint == f"git worker validate {log}"
 
 
@@ -217,15 +219,15 @@ def test_worktree_off_the_record(session: Session) -> None:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
     os.makedirs(f"{session.worktree_root}/stray")
     assert found(read_doctor(session), "worktrees") == [
-        ("fail", "auth is ASSIGNED without one", "git worker cancel auth"),
-        ("warn", f"{worker.worktree} is a worktree of no worker",
+        ("fail", "auth is ASSIGNED but has no worktree", "git worker cancel auth"),
+        ("warn", f"worktree {worker.worktree} belongs to no worker",
          f"git worktree remove {worker.worktree}"),
-        ("warn", f"{session.worktree_root}/stray is a directory of no worker",
+        ("warn", f"directory {session.worktree_root}/stray belongs to no worker",
          f"ls -la {session.worktree_root}/stray"),
     ]  # fmt: skip
     shutil.rmtree(worker.worktree)
     assert found(read_doctor(session), "worktrees")[1] == (
-        "warn", f"git lists {worker.worktree}, which is gone and no worker's",
+        "warn", f"git lists {worker.worktree}, which does not exist and belongs to no worker",
         f"git worktree remove {worker.worktree}",
     )  # fmt: skip
 
@@ -236,7 +238,7 @@ def test_deleted_branch(session: Session, repository: Path) -> None:
     tip = git(repository, "rev-parse", "auth/skills")
     git(repository, "update-ref", "-d", "refs/heads/auth/skills")
     assert found(read_doctor(session), "branches") == [
-        ("fail", "branch auth/skills of auth is gone", f"git branch auth/skills {tip}")
+        ("fail", "branch auth/skills of auth does not exist", f"git branch auth/skills {tip}")
     ]
     with session.store.write() as writer:
         writer.run("tips.forget", ref=ref_of(Branch(worker.branch or "")))
@@ -250,13 +252,13 @@ def test_hooks(session: Session) -> None:
     hooks.chmod(0o755)
     (hooks / "mine").write_text("#!/bin/sh\n")
     assert found(read_doctor(session), "hooks") == [
-        ("warn", "hook scripts are missing or not ours: mine", "git worker hooks install")
+        ("warn", "hook scripts are missing or changed: mine", "git worker hooks install")
     ]
     (hooks / "mine").unlink()
     os.utime(hooks, ns=(1, 1))
-    assert found(read_doctor(session), "hooks")[0][1].startswith("the hook scripts are older")
+    assert found(read_doctor(session), "hooks")[0][1].startswith("the hook scripts are outdated")
     shutil.rmtree(hooks)
-    assert found(read_doctor(session), "hooks")[0][1] == "our hook scripts are missing"
+    assert found(read_doctor(session), "hooks")[0][1] == "gitworker's hook scripts are missing"
     assert worker.worktree is not None
     git(worker.worktree, "config", "--worktree", "--unset", "core.hooksPath", check=False)
     for name in git(
@@ -265,7 +267,7 @@ def test_hooks(session: Session) -> None:
     ).splitlines():  # fmt: skip
         git(worker.worktree, "config", "--worktree", "--unset-all", name)
     assert found(read_doctor(session), "hooks")[-1][1] == (
-        "our hooks do not fire in the worktree of auth"
+        "gitworker's hooks do not run in the worktree of auth"
     )
 
 
@@ -277,7 +279,10 @@ def test_heartbeat_daemon(session: Session) -> None:
     with session.store.write() as writer:
         set_process(writer, "auth", pid=own.pid, start=own.start, origin=this_origin())
     (level, message, _) = found(read_doctor(session), "beater")[0]
-    assert (level, message) == ("warn", "nobody beats for auth, whose process runs")
+    assert level == "warn"
+    assert message == (
+        f"no heartbeat daemon is running for auth, whose process ({own.pid}) is alive"
+    )
 
 
 def rewrite_database(session: Session, change: Callable[[bytes], bytes]) -> Path:
@@ -326,7 +331,8 @@ def test_target_moved_by_force(session: Session, repository: Path) -> None:
     (level, message, hint) = found(read_doctor(session), "history")[0]
     assert level == "fail"
     assert message == (
-        f"main: {tip[:10]} of auth (skills) is no longer in the target: somebody moved it by force"
+        f"main: {tip[:10]} of auth (skills) is no longer in the target:"
+        " the branch was moved by force"
     )
     assert hint == "git reflog show refs/heads/main"
 
@@ -345,7 +351,7 @@ def test_landed_merge(session: Session, repository: Path) -> None:
     record_landing(session, old, git(repository, "rev-parse", "main"))
     assert [message for _, message, _ in found(read_doctor(session), "history")] == [
         f"main: {git(repository, 'rev-parse', 'main')[:10]} of auth (t)"
-        f" brought a merge commit, {merge[:10]}"
+        f" contains the merge commit {merge[:10]}"
     ]
 
 
@@ -354,7 +360,7 @@ def test_missing_target(session: Session, repository: Path) -> None:
     tip = git(repository, "rev-parse", "main")
     record_landing(session, tip, tip, target="refs/heads/old")
     assert found(read_doctor(session), "history") == [
-        ("fail", "branch old is gone, 1 landed on it", f"git branch old {tip}")
+        ("fail", "branch old does not exist, but has 1 landing on record", f"git branch old {tip}")
     ]
 
 
@@ -432,7 +438,7 @@ def test_missing_state_directory(session: Session) -> None:
     shutil.rmtree(session.paths.root)
     doctor = read_doctor(session)
     assert found(doctor, "state") == [
-        ("fail", f"there is no state directory {session.paths.root}", "git worker init")
+        ("fail", f"the state directory {session.paths.root} does not exist", "git worker init")
     ]
     assert not doctor.is_healthy
     assert complaints(session) != []
@@ -447,8 +453,8 @@ def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: P
     assert found(read_doctor(session), "target") == well
     os.utime(lock, (NOW_MS // 1000 - 120, NOW_MS // 1000 - 120))
     ((level, message, hint),) = found(read_doctor(session), "target")
-    assert (level, message) == ("warn", f"{lock} is there for 2m, as a killed git leaves it")
-    assert hint == f"rm {lock}   (where no git is at work in {repository})"
+    assert (level, message) == ("warn", f"{lock} is 2m old, probably left by a killed git")
+    assert hint == f"rm {lock}   (if no git command is running)"
     lock.unlink()
     assert found(read_doctor(session), "target") == well
     second = tmp_path / "second"
