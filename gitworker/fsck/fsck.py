@@ -33,7 +33,7 @@ class RepairReport:
     left: FsckReport
 
 
-def prove(session: Session) -> FsckReport:
+def run_fsck(session: Session) -> FsckReport:
     """Run every check without a lock.
 
     Other commands may run at the same time, so only findings of two runs in a row are reported.
@@ -46,7 +46,7 @@ def prove(session: Session) -> FsckReport:
     return FsckReport(_count_commits(picture), len(picture.workers), found)
 
 
-def mend(session: Session, before: Iterable[Finding] = ()) -> RepairReport:
+def run_repair(session: Session, before: Iterable[Finding] = ()) -> RepairReport:
     """Make every repair that loses nothing, under the locks of landings and worktrees.
 
     `before` are the findings that were repaired in order to open the session. Checks again at the
@@ -68,7 +68,7 @@ def mend(session: Session, before: Iterable[Finding] = ()) -> RepairReport:
                         failed[one.code, one.subject] = (one, error)
             if len(done) == count:
                 break
-    return RepairReport(tuple(done), tuple(failed.values()), prove(session))
+    return RepairReport(tuple(done), tuple(failed.values()), run_fsck(session))
 
 
 def _run_all(session: Session) -> tuple[Picture, tuple[Finding, ...]]:

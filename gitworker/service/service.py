@@ -357,17 +357,17 @@ class Service:
 
     def fsck(self) -> FsckReport:
         """Return every finding of all checks; nothing is changed."""
-        from gitworker.fsck.fsck import prove
+        from gitworker.fsck.fsck import run_fsck
 
         with self._quickly() as session:
-            return prove(session)
+            return run_fsck(session)
 
     def repair(self) -> RepairReport:
         """Repair every finding that can be repaired without loss, then check again."""
-        from gitworker.fsck.fsck import mend
+        from gitworker.fsck.fsck import run_repair
 
         with self._quickly() as session:
-            return mend(session)
+            return run_repair(session)
 
     # ------------------------------------------------------------------ opening
     @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.undo.undo import undo
 from tests.workers.world import World
 
@@ -60,4 +60,4 @@ def test_undo_beside_a_person_who_commits(world: World) -> None:
     assert {world.tip(oid) for oid in made} <= reached
     assert codes <= EXPECTED | {"merge_refused", "target_moved"}, codes
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()

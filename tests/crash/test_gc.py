@@ -3,7 +3,7 @@
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from tests.workers.dirty_worktree import read_worktree
@@ -33,7 +33,7 @@ def test_a_killed_gc_is_finished(world: World, point: str) -> None:
     assert world.drive("recover_all").stdout.strip() == "gc"
     assert [name for name in world.refs() if name.startswith(RESCUE)] == [f"{RESCUE}docs/words/1"]
     assert not (world.state_dir / "logs" / "old.log").exists()
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     undo(world.session())
     assert world.refs() == before
 

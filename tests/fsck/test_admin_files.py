@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from tests.cli.kit import run
 from tests.crash.inventory import all_bytes
 from tests.fsck.test_fsck_worktrees import complaints, dirty
@@ -49,7 +49,7 @@ def test_commands_name_the_repair(world: World, damage: str) -> None:
     assert run(world.root, "fsck").status == 1
     repaired = run(world.root, "fsck", "--repair")
     assert repaired.status == 0, repaired
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     assert bytes_below(place) == before
     assert bytes_below(world.root) == mine
     assert kept <= set(all_bytes(World(world.root.parent)))

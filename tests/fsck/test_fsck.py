@@ -11,7 +11,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.fsck import fsck
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.repo.plumbing.lock import hold
@@ -33,13 +33,13 @@ LONG_LEASE = {"worker.claims.lease-s": "86400"}
 
 def assert_sound(world: World) -> None:
     """Fail the test if fsck has a finding."""
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
 
 
 def test_an_empty_repository_is_sound(world: World) -> None:
     """fsck finds nothing in a repository without workers."""
-    proof = prove(world.session())
-    assert (proof.workers, proof.findings) == (0, ())
+    report = run_fsck(world.session())
+    assert (report.workers, report.findings) == (0, ())
 
 
 def test_ordinary_operations_leave_no_findings(world: World) -> None:
@@ -119,11 +119,11 @@ def test_landed_by_patch(world: World) -> None:
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.git("commit", "-q", "--amend", "-m", "Reworded")
-    found = prove(world.session()).findings
+    found = run_fsck(world.session()).findings
     assert [one.code for one in found] == ["commit_unreachable"]
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
     world.git("reset", "-q", "--hard", "HEAD~1")
-    assert [one.code for one in prove(world.session()).findings] == ["landing_lost"]
+    assert [one.code for one in run_fsck(world.session()).findings] == ["landing_lost"]
 
 
 def test_an_operation_in_progress_is_no_finding(world: World) -> None:
@@ -132,16 +132,16 @@ def test_an_operation_in_progress_is_no_finding(world: World) -> None:
     assert world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal").returncode == -9
     session = world.session()
     with hold(session.landing_lock, name="landing"):
-        assert prove(session).findings == ()
-    assert [one.code for one in prove(session).findings] == ["journal_open"]
-    assert mend(session).left.findings == ()
+        assert run_fsck(session).findings == ()
+    assert [one.code for one in run_fsck(session).findings] == ["journal_open"]
+    assert run_repair(session).left.findings == ()
 
 
 def test_a_check_that_cannot_run(world: World) -> None:
     """A check that cannot run is a finding, and the other checks still run."""
     world.working("auth", "login", {"a": "1\n"})
     sql(world, "DROP TABLE reviews")
-    found = {one.code for one in prove(world.session()).findings}
+    found = {one.code for one in run_fsck(world.session()).findings}
     assert "not_checked" in found
 
 
@@ -162,7 +162,7 @@ def test_many_workers_take_few_processes(world: World, tmp_path: Path) -> None:
     session, trace = world.session(), tmp_path / "trace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GITWORKER_TRACE", str(trace))
-        found = prove(session)
+        found = run_fsck(session)
     assert (found.workers, found.findings) == (WORKERS, ())
     assert len(trace.read_text().splitlines()) <= 8
 
@@ -199,18 +199,18 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 def test_planted_damage_is_found(ground: World, name: str) -> None:
     """Each planted damage is found by its code, repaired if possible, and nothing is lost."""
     plant = PLANTS[name]
-    assert prove(ground.session()).findings == ()
+    assert run_fsck(ground.session()).findings == ()
     plant.make(ground)
     tips, files = reached(ground), contents(ground)
-    found = prove(ground.session()).findings
+    found = run_fsck(ground.session()).findings
     assert plant.codes[0] in {one.code for one in found}, found
     assert {one.code for one in found} <= set(plant.codes), found
-    repaired = mend(ground.session())
+    repaired = run_repair(ground.session())
     assert repaired.failed == ()
     if plant.is_mendable:
         assert repaired.done
         assert repaired.left.findings == ()
-        assert mend(ground.session()).done == ()
+        assert run_repair(ground.session()).done == ()
     else:
         assert {one.code for one in repaired.left.findings} <= set(plant.codes)
         assert all(one.repair is None for one in repaired.left.findings)

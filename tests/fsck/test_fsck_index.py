@@ -10,7 +10,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Level
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from tests.workers.world import World
 
 Damage = Callable[[Path], object]
@@ -56,10 +56,10 @@ def test_a_damaged_index_is_rebuilt(world: World, name: str) -> None:
     Repo(place).write({"a": "2\n", "new": "mine\n", "staged": "3\n"})
     world.git("add", "staged", cwd=place)
     DAMAGES[name](index_of(world))
-    assert [one.code for one in prove(world.session()).findings] == ["index_broken"]
+    assert [one.code for one in run_fsck(world.session()).findings] == ["index_broken"]
     failures = [one for one in read_doctor(world.session()).findings if one.level is Level.FAIL]
     assert any("index" in one.message for one in failures)
-    repaired = mend(world.session())
+    repaired = run_repair(world.session())
     assert (repaired.failed, repaired.left.findings) == ((), ())
     found = world.git("status", "--porcelain", cwd=place).splitlines()
     assert sorted(line.split()[-1] for line in found) == ["a", "new", "staged"]
@@ -74,11 +74,11 @@ def test_a_missing_shared_index(world: World) -> None:
     """A split index without its shared part is damaged, and with it, it is no finding."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("update-index", "--split-index", cwd=place)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     for shared in index_of(world).parent.glob("sharedindex.*"):
         shared.unlink()
-    assert [one.code for one in prove(world.session()).findings] == ["index_broken"]
-    assert mend(world.session()).left.findings == ()
+    assert [one.code for one in run_fsck(world.session()).findings] == ["index_broken"]
+    assert run_repair(world.session()).left.findings == ()
     assert world.git("status", "--porcelain", cwd=place) == ""
 
 
@@ -87,7 +87,7 @@ def test_a_sparse_checkout_stays_sparse(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n", "src/b": "1\n"})
     world.git("sparse-checkout", "set", "--no-cone", "/a", cwd=place)
     index_of(world).unlink()
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
     assert world.git("status", "--porcelain", cwd=place) == ""
 
 

@@ -8,7 +8,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Level
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.sweep import sweep
 from gitworker.journal.undo.undo import undo
@@ -163,6 +163,6 @@ LIVES = (
 def test_ordinary_work_has_no_findings(world: World, life: Life) -> None:
     """fsck and doctor report nothing after ordinary work."""
     life(world)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     complaints = [one for one in read_doctor(world.session()).findings if one.level is not Level.OK]
     assert complaints == []

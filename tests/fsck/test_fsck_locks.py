@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World
 
@@ -29,12 +29,12 @@ def test_a_lock_is_found_and_removed_by_the_hint(world: World, name: str) -> Non
     lock = admin / name[6:] if name.startswith("admin/") else world.root / ".git" / name
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
-    assert prove(world.session()).findings == ()  # a git command may be running
+    assert run_fsck(world.session()).findings == ()  # a git command may be running
     os.utime(lock, (1, 1))
-    (found,) = prove(world.session()).findings
+    (found,) = run_fsck(world.session()).findings
     assert (found.code, found.subject) == ("lock_left", str(lock))
     assert " s old, probably left by a killed git" in found.message
-    assert mend(world.session()).done == ()
+    assert run_repair(world.session()).done == ()
     command = found.hint.partition("   (")[0]
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=60)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()

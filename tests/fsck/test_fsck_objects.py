@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.workers.cancel import cancel
 from tests.cli.kit import run
 from tests.workers.world import World
@@ -32,7 +32,7 @@ def damaged(world: World, revision: str, *, empty: bool) -> None:
 
 def codes(world: World) -> list[str]:
     """Return the codes of the findings of fsck."""
-    return [one.code for one in prove(world.session()).findings]
+    return [one.code for one in run_fsck(world.session()).findings]
 
 
 @pytest.mark.parametrize("empty", [False, True], ids=["deleted", "empty"])
@@ -68,7 +68,7 @@ def test_an_object_of_another_clone(world: World, revision: str) -> None:
     Repo(world.path("auth")).write({"a": "changed\n", "deep/down/b": "changed\n"})
     world.git("add", "-A", cwd=world.path("auth"))
     damaged(world, revision, empty=False)
-    after = mend(world.session())
+    after = run_repair(world.session())
     left = [one for one in after.left.findings if one.code == "object_missing"]
     assert left, after
     failures = [error for one, error in after.failed if one.code == "object_missing"]
@@ -76,7 +76,7 @@ def test_an_object_of_another_clone(world: World, revision: str) -> None:
     command = (hint or "").partition("   (")[0].replace("CLONE", "../clone")
     command = command.replace("BRANCH", "auth/login")
     world.git(*command.split()[1:])
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
 
 
 def of_a_submitted_commit(world: World) -> str:
@@ -128,7 +128,7 @@ def test_promised_objects_are_not_missing(world: World, tmp_path: Path) -> None:
     oid = part.git("rev-parse", "auth/login:a")
     (part.root / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
     assert codes(part) == ["object_missing"]
-    assert mend(part.session()).left.findings == ()
+    assert run_repair(part.session()).left.findings == ()
 
 
 def test_the_users_own_worktree_is_checked(world: World) -> None:

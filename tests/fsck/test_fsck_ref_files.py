@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World
 
@@ -36,8 +36,8 @@ def test_a_damaged_branch_is_restored(world: World, text: str) -> None:
     world.commit("auth", {"b": "1\n"})
     tip, path = world.tip("auth/login"), world.root / ".git/refs/heads/auth/login"
     path.write_bytes(TEXTS[text])
-    assert "ref_damaged" in {one.code for one in prove(world.session()).findings}
-    repaired = mend(world.session())
+    assert "ref_damaged" in {one.code for one in run_fsck(world.session()).findings}
+    repaired = run_repair(world.session())
     assert (repaired.failed, repaired.left.findings) == ((), ())
     assert world.tip("auth/login") == tip
     assert not (world.root / ".git/refs/heads/nowhere").exists()
@@ -51,7 +51,7 @@ def test_a_damaged_rescue_ref_is_restored(world: World, text: str) -> None:
     cancel(world.session(), "auth")
     (path,) = (one for one in (world.root / ".git/refs/worker/rescue").rglob("*") if one.is_file())
     path.write_bytes(TEXTS[text])
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
     assert tip in world.git("rev-list", "--all").split()
 
 
@@ -61,8 +61,8 @@ def test_a_damaged_head_is_restored(world: World, text: str) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     (place / "a").write_text("2\n")
     Path(world.worker("auth").admin_dir or "", "HEAD").write_bytes(TEXTS[text])
-    assert [one.code for one in prove(world.session()).findings] == ["head_damaged"]
-    assert mend(world.session()).left.findings == ()
+    assert [one.code for one in run_fsck(world.session()).findings] == ["head_damaged"]
+    assert run_repair(world.session()).left.findings == ()
     assert world.git("status", "--porcelain", "--branch", cwd=place) == "## auth/login\n M a"
 
 

@@ -12,7 +12,7 @@ import pytest
 from gitworker.errors import Unavailable
 from gitworker.fsck.checks.misplaced import open_repaired
 from gitworker.fsck.doctor import read_doctor, read_doctor_without_session
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.paths import (
     DAMAGED,
     DATABASE,
@@ -101,7 +101,7 @@ def test_each_path_of_ours(world: World, kind: Callable[[Path], None]) -> None:
         ]
         assert session is not None
         assert len(moved) == 1
-        assert mend(session).left.findings == (), name
+        assert run_repair(session).left.findings == (), name
         assert world.worker("auth").branch == "auth/login"
     kept = sorted(path.name for path in (state / "found").iterdir())
     assert len(kept) == len(OURS)
@@ -113,9 +113,9 @@ def test_views(world: World, name: str, kind: Callable[[Path], None]) -> None:
     """A misplaced entry at the path of a view is found and repaired, and blocks no command."""
     world.in_review("auth", "login", {"a": "1\n"})
     replace_by(world.state_dir / name, kind)
-    found = prove(world.session()).findings
+    found = run_fsck(world.session()).findings
     assert "state_misplaced" in {one.code for one in found}
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,8 +132,8 @@ def test_logs(world: World, name: str, kind: Callable[[Path], None]) -> None:
     assert world.states("auth", "login")[1] == "COMPLETED"
     seen = [one.message for one in read_doctor(world.session()).findings if one.level == "fail"]
     assert any(str(log) in message for message in seen), seen
-    assert "state_misplaced" in {one.code for one in prove(world.session()).findings}
-    assert mend(world.session()).left.findings == ()
+    assert "state_misplaced" in {one.code for one in run_fsck(world.session()).findings}
+    assert run_repair(world.session()).left.findings == ()
     assert log.read_text()
 
 
@@ -143,9 +143,9 @@ def test_hooks(world: World, kind: Callable[[Path], None]) -> None:
     world.spawn("auth", "login")
     for name in (*ALWAYS, SHARED, STAMP):
         replace_by(world.state_dir / "hooks" / name, kind)
-        assert {one.code for one in prove(world.session()).findings} == {"hooks_broken"}, name
+        assert {one.code for one in run_fsck(world.session()).findings} == {"hooks_broken"}, name
         assert read_doctor(world.session()).findings
-        assert mend(world.session()).left.findings == (), name
+        assert run_repair(world.session()).left.findings == (), name
         assert (world.state_dir / "hooks" / name).is_file()
 
 
@@ -163,7 +163,7 @@ def test_the_database(world: World, kind: Callable[[Path], None]) -> None:
     assert found.hint.startswith(f"mv {database} {database}.found")
     database.rename(f"{database}.found")
     database.write_bytes(kept)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
 
 
 @pytest.mark.parametrize("name", ["spool/hooks", "spool/ring", "spool", "hooks/gitworker.sh"])
@@ -176,7 +176,7 @@ def test_a_fifo_blocks_no_commit(world: World, monkeypatch: pytest.MonkeyPatch, 
     for words in (("add", "a"), ("commit", "-qm", "Work")):
         subprocess.run(["git", *words], cwd=place, check=True, timeout=LIMIT_S)
     replace_by(world.state_dir / name, lambda _: None)
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
 
 
 @pytest.mark.parametrize("name", ["bell", "limits", "target", "git-version", *sorted(BESIDE)])
@@ -202,10 +202,10 @@ def test_a_damaged_note_of_the_root(world: World, note: bytes) -> None:
     """A note that names no directory inside the checkout is found and repaired."""
     world.spawn("auth", "login")
     (world.state_dir / "worktree-root").write_bytes(note)
-    found = prove(world.session()).findings
+    found = run_fsck(world.session()).findings
     assert [one.code for one in found] == ["note_broken"]
     assert not os.path.lexists(world.root.parent / ".gitignore")
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
     assert (world.state_dir / "worktree-root").read_text() == "worktrees\n"
     world.spawn("web", "pages")
 
@@ -217,7 +217,7 @@ def test_a_damaged_note_of_another_root(world: World) -> None:
     note = world.state_dir / "worktree-root"
     assert note.read_text() == f"{OTHER_ROOT}\n"
     note.write_bytes(b"\0")
-    assert mend(world.session()).left.findings == ()
+    assert run_repair(world.session()).left.findings == ()
     assert note.read_text() == f"{OTHER_ROOT}\n"
 
 
@@ -227,7 +227,7 @@ def test_damaged_caches(world: World, note: bytes) -> None:
     world.spawn("auth", "login")
     for name in ("target", "git-version", "limits", "checkout-sizes", "pool-parked", "bell"):
         (world.state_dir / name).write_bytes(note)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     for words in (("status",), ("spawn", "web", "pages"), ("heartbeat", "auth")):
         done = command(world, *words)
         assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Finding, Level
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from tests.crash.inventory import all_bytes
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World
@@ -49,12 +49,12 @@ def follow(world: World, finding: Finding, **names: str) -> None:
 def restore(world: World, **names: str) -> int:
     """Repair, then run the commands of the remaining findings; return their number."""
     for number in range(ROUNDS):
-        left = mend(world.session()).left.findings
+        left = run_repair(world.session()).left.findings
         if not left:
             return number
         assert all(one.repair is None for one in left)
         follow(world, left[0], **names)
-    raise AssertionError(prove(world.session()).findings)
+    raise AssertionError(run_fsck(world.session()).findings)
 
 
 @pytest.mark.parametrize("state", PLACES)
@@ -65,13 +65,13 @@ def test_each_damage_is_found_and_can_be_repaired(world: World, state: str) -> N
     PLACES[state](world, place)
     kept = set(all_bytes(World(world.root.parent)))
     mine, bobs = bytes_below(world.root), bytes_below(world.path("bob"))
-    found = prove(world.session()).findings
+    found = run_fsck(world.session()).findings
     assert any(str(place) in one.message or "auth" in one.message for one in found), found
     if state != "other_worker":
         assert any(str(place) in line for line in complaints(world))
     commands = restore(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
     assert (commands == 0) is (state in REPAIRED), found
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     assert [line for line in complaints(world) if "belongs to no worker" not in line] == []
     assert kept <= set(all_bytes(World(world.root.parent)))
     assert (bytes_below(world.root), bytes_below(world.path("bob"))) == (mine, bobs)
@@ -87,7 +87,7 @@ def test_a_moved_worktree_is_recorded(world: World, target: str) -> None:
     place = dirty(world)
     new = Path(os.path.normpath(world.root / target))
     place.rename(new)
-    (found,) = prove(world.session()).findings
+    (found,) = run_fsck(world.session()).findings
     assert (found.code, str(new) in found.message) == ("worktree_moved", True)
     assert any(str(place) in line for line in complaints(world))
     assert restore(world) == 0
@@ -102,7 +102,7 @@ def test_a_worktree_moved_far_away(world: World) -> None:
     new = world.root.parent / "far" / "away"
     new.parent.mkdir()
     place.rename(new)
-    (found,) = prove(world.session()).findings
+    (found,) = run_fsck(world.session()).findings
     assert found.code == "worktree_missing"
     assert restore(world, **{"NEW-PLACE": str(new)}) == 1
     assert world.path("auth") == new
@@ -113,7 +113,7 @@ def test_a_copy_is_no_moved_worktree(world: World) -> None:
     place = dirty(world)
     shutil.copytree(place, place.parent / "copy", symlinks=True)
     shutil.rmtree(place)
-    assert [one.code for one in prove(world.session()).findings] == ["worktree_missing"]
+    assert [one.code for one in run_fsck(world.session()).findings] == ["worktree_missing"]
     assert world.path("auth") == place
 
 
@@ -121,10 +121,10 @@ def test_a_deleted_worktree_is_restored(world: World) -> None:
     """A worktree deleted by `rm -rf` is restored by the command that fsck names."""
     place = dirty(world)
     shutil.rmtree(place)
-    (found,) = prove(world.session()).findings
+    (found,) = run_fsck(world.session()).findings
     command = found.hint.partition("staged files: ")[2].removesuffix(")")
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=300)
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     assert (place / "a").read_text() == "1\n"
     assert (place / "staged").read_text() == "3\n"
 
@@ -138,9 +138,9 @@ def test_a_copied_repository(world: World, has_worktrees: bool) -> None:
     if not has_worktrees:
         shutil.rmtree(copy.root / "worktrees")
     before = bytes_below(place), world.git("status", "--porcelain", cwd=place), world.rows()
-    found = prove(copy.session()).findings
+    found = run_fsck(copy.session()).findings
     assert {one.code for one in found} >= {"worktree_copied"}
-    assert mend(copy.session()).left.findings == ()
+    assert run_repair(copy.session()).left.findings == ()
     assert copy.path("auth") == copy.root / "worktrees" / "login"
     if has_worktrees:
         assert (copy.path("auth") / "new").read_text() == "mine\n"
@@ -150,4 +150,4 @@ def test_a_copied_repository(world: World, has_worktrees: bool) -> None:
         world.git("status", "--porcelain", cwd=place),
         world.rows(),
     )
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()

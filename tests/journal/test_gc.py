@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, gc_request, preview_gc
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
@@ -54,11 +54,11 @@ def test_landed_work_needs_no_rescue(world: World) -> None:
     done = collect(world)
     assert rescues(world) == []
     assert [item.holds for item in done.choice.selected if item.kind == "rescue"] == ["", ""]
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     again = undo(world.session())
     assert (again.kind, again.number, again.workers) == ("gc", done.number, ())
     assert world.refs() == before
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
 
 
 def test_a_lock_is_in_the_way_of_the_undo(world: World) -> None:
@@ -128,7 +128,7 @@ def test_the_trash_is_emptied(world: World) -> None:
     assert [item.kind for item in done.choice.selected if item.kind == "trash"] == ["trash"]
     assert trash(world) == []
     wait_until(lambda: not list(entry.parent.glob(".doomed-*")))
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     undo(world.session(), newest(world, "cancel"))
     assert (place / "a").read_text() == "1\n"
 
@@ -209,7 +209,7 @@ def test_commits_that_git_has_pruned(world: World) -> None:
     world.git("gc", "-q", "--prune=now")
     with unchanged(world, "commits_gone"):
         undo(world.session())
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
 
 
 def test_a_gc_of_the_disk_alone_cannot_be_undone(world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
@@ -281,7 +281,7 @@ def test_a_worker_with_another_task_during_a_killed_undo(world: World) -> None:
     assert world.states("docs", "t-docs") == ("ASSIGNED", "READY")
     assert world.worker("docs").task_id == "other"
     assert new in world.git("for-each-ref", "--format=%(objectname)", "refs/worker/rescue")
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
     world.spawn("web", "t-docs")
 
 
@@ -475,8 +475,8 @@ def test_other_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kin
         make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
         before = read_worktree(world, world.path("auth"))
         world.land("auth")
-        assert prove(world.session()).findings == ()
+        assert run_fsck(world.session()).findings == ()
         undo(world.session())
         assert world.tip("main") == old
         assert read_worktree(world, world.path("auth")) == before
-        assert prove(world.session()).findings == ()
+        assert run_fsck(world.session()).findings == ()

@@ -3,7 +3,7 @@
 from fixtures.repos import Repo
 from gitworker.bus.drain import drain
 from gitworker.errors import NotFound
-from gitworker.fsck.fsck import prove
+from gitworker.fsck.fsck import run_fsck
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.lifecycle.moves import advance
 from gitworker.model.worker import WorkerEvent
@@ -106,7 +106,7 @@ def test_an_amended_commit_is_kept(world: World) -> None:
     assert kept == "refs/worker/rescue/auth/login/1"
     assert dropped in world.git("rev-list", kept).split()
     assert len(world.git("rev-list", kept, "^main").split()) == 3  # one joins both
-    assert prove(world.session()).findings == ()
+    assert run_fsck(world.session()).findings == ()
 
 
 def test_own_rebase_after_approval_still_lands(world: World) -> None:

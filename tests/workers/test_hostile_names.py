@@ -11,7 +11,7 @@ import pytest
 from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.fsck.doctor import read_doctor
-from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
@@ -96,8 +96,8 @@ def go_through_all(world: World, outside: Path, plant_in: Callable[[Path], None]
         lambda: keep_pool(world.session()), lambda: recycle(world.session(), "auth"),
         lambda: world.spawn("next", "from-the-pool"), lambda: cancel(world.session(), "next"),
         lambda: gc(world.session(), gc_request(world.session(), days=0)),
-        lambda: prove(world.session()), lambda: read_doctor(world.session()),
-        lambda: mend(world.session()), lambda: empty_pool(world.session()),
+        lambda: run_fsck(world.session()), lambda: read_doctor(world.session()),
+        lambda: run_repair(world.session()), lambda: empty_pool(world.session()),
         lambda: uninstall_everything(world.session()), lambda: world.spawn("last", "one"),
     ):  # fmt: skip
         attempt(command)

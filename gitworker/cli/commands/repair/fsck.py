@@ -7,7 +7,7 @@ from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.fsck.checks.missing_objects import open_readable
 from gitworker.fsck.finding import Finding
-from gitworker.fsck.fsck import FsckReport, RepairReport, mend, prove
+from gitworker.fsck.fsck import FsckReport, RepairReport, run_fsck, run_repair
 from gitworker.rules_text import printable
 from gitworker.service.results import fsck_json
 
@@ -33,19 +33,19 @@ def command(call: CommandLine, repair: bool) -> int:
     """
     session, aside = open_readable(call.open_quickly, call.open_without_settings, repair=repair)
     if session is None or not repair:
-        proof = FsckReport(0, 0, tuple(aside)) if session is None else prove(session)
-        call.show(_text(proof), **fsck_json(proof))
-        return 1 if proof.findings else 0
-    repaired = mend(session, before=aside)
+        report = FsckReport(0, 0, tuple(aside)) if session is None else run_fsck(session)
+        call.show(_text(report), **fsck_json(report))
+        return 1 if report.findings else 0
+    repaired = run_repair(session, before=aside)
     call.show(_repair_text(repaired), **fsck_json(repaired))
     return 1 if repaired.left.findings else 0
 
 
-def _text(proof: FsckReport) -> str:
-    if not proof.findings:
-        return f"{_checked(proof)}: no findings"
-    lines = [line for one in proof.findings for line in _lines(one)]
-    return "\n".join((*lines, f"{_checked(proof)}: {count(len(proof.findings), 'finding')}"))
+def _text(report: FsckReport) -> str:
+    if not report.findings:
+        return f"{_checked(report)}: no findings"
+    lines = [line for one in report.findings for line in _lines(one)]
+    return "\n".join((*lines, f"{_checked(report)}: {count(len(report.findings), 'finding')}"))
 
 
 def _repair_text(repaired: RepairReport) -> str:
@@ -60,5 +60,5 @@ def _lines(one: Finding) -> tuple[str, str]:
     return printable(f"{one.code}: {one.message}"), printable(f"  {helps}")
 
 
-def _checked(proof: FsckReport) -> str:
-    return f"{count(proof.commits, 'commit')}, {count(proof.workers, 'worker')}"
+def _checked(report: FsckReport) -> str:
+    return f"{count(report.commits, 'commit')}, {count(report.workers, 'worker')}"
