@@ -90,7 +90,7 @@ def find_overused(tree: str, lines: Iterable[Line], limit: Limit) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("tree", ["tests", "docs"])
+@pytest.mark.parametrize("tree", TREES)
 def test_words_stay_below_their_limits(tree: str) -> None:
     """Every tree keeps each word of the list below its limit."""
     lines = tuple(read_lines(tree))
