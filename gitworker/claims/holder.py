@@ -22,10 +22,18 @@ from gitworker.claims.leases import (
     take_claim,
     taken_error,
 )
-from gitworker.claims.rules import ClaimTaken, is_one, is_task, parse_lease_ms, parse_name
-from gitworker.errors import Conflict, NotFound
+from gitworker.claims.rules import (
+    ClaimTaken,
+    is_one,
+    is_task,
+    parse_lease_ms,
+    parse_name,
+    quoted,
+)
+from gitworker.errors import Conflict, Invalid, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
+from gitworker.session import Session
 from gitworker.store.api import Reader, Row, Store, Value, Waker, Writer
 from gitworker.store.backend import open_store
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS, LeaseLength
@@ -249,6 +257,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def claims_of(session: Session) -> Claims:
+    """Return the claims of the caller's identity, with the lease from the settings."""
+    lease_ms = session.settings.claims_lease_s * 1000
+    return Claims(session.store, session.paths, holder=session.actor, lease_ms=lease_ms)
+
+
+def require_epoch(session: Session, verb: str, name: str, epoch: int | None) -> None:
+    """Raise Invalid without an epoch for `hq`: several shells share it and could hold the claim."""
+    if epoch is None and not is_one(session.actor):
+        raise Invalid(
+            f"all shells outside the worktrees share {session.actor}, so --epoch is required",
+            f"git worker claim {verb} {quoted(name)} --epoch N   (as `claim take` printed it)",
+            code="usage",
+        )
+
+
 @contextmanager
 def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[Claims]:
     """Give the caller's claims in the current repository, and close them afterwards.
@@ -266,4 +290,4 @@ def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[C
         claims.close()
 
 
-__all__ = ["Claim", "Claims", "open_claims"]
+__all__ = ["Claim", "Claims", "claims_of", "open_claims", "require_epoch"]

@@ -35,6 +35,7 @@ from gitworker.service.request import (
     open_to_read,
     open_without_settings,
 )
+from gitworker.service.service import Service
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -99,11 +100,18 @@ class CommandLine:
         opened = open_settled(self._request(), create=create)
         return opened.session, opened.settled
 
+    def service(self, report: Progress | None = None) -> Service:
+        """Return the service for this command; `report` receives the events, else they are shown.
+
+        Its methods import their use cases themselves, so that a command pays for its own only.
+        """
+        return Service(self._request(report))
+
     def _request(self, report: Progress | None = None) -> Request:
         opening, self.opening = self.opening, None
         return Request(
             identity=self.identity, report=report or show_event,
-            is_interactive=output.is_terminal(output.ERR), opening=opening,
+            is_interactive=output.is_terminal(output.ERR), is_command=True, opening=opening,
         )  # fmt: skip
 
     def worker(self, session: Session, name: str | None) -> Worker:

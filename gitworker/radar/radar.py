@@ -49,13 +49,15 @@ class BranchPair(NamedTuple):
 class RadarResult(NamedTuple):
     """All branches, and the result for each pair; pairs with the target come first.
 
-    If branches were chosen, only pairs with one of them are included.
+    If branches were chosen, only pairs with one of them are included. `absent` are chosen workers
+    that are not compared: they are not at work, or have no commits of their own.
     """
 
     target: RadarBranch
     blips: tuple[RadarBranch, ...]
     meetings: tuple[BranchPair, ...]
     verdicts: Verdicts
+    absent: tuple[str, ...] = ()
 
     @property
     def conflicts(self) -> tuple[BranchPair, ...]:

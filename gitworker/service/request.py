@@ -41,7 +41,9 @@ class Request(NamedTuple):
 
     Without `directory` it is the working directory, without `environment` the process's own. Both
     defaults are for the command line. `is_interactive`: a person at a terminal can answer git's
-    questions. `opening` holds git's answers that the caller has requested already.
+    questions. `is_command`: the process is a command that an agent or a person has started, so
+    that one of its ancestors is the agent. `opening` holds git's answers that the caller has
+    requested already.
     """
 
     directory: str | None = None
@@ -49,6 +51,7 @@ class Request(NamedTuple):
     environment: Mapping[str, str] | None = None
     report: Progress = ignore
     is_interactive: bool = False
+    is_command: bool = False
     opening: OpeningAnswers | None = None
 
 

@@ -6,29 +6,40 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gitworker import clock
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.model.ref_names import short_name
 from gitworker.store.workers import Worker
 
 if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
-    from gitworker.fsck.finding import Finding
-    from gitworker.fsck.fsck import FsckReport, RepairReport
-    from gitworker.journal.gc.gc import CollectedItems
-    from gitworker.journal.gc.rules_gc import Item
-    from gitworker.journal.undo.undo import Undone
+    from gitworker.branches.publish_branch import PublishedBranch
+    from gitworker.bus.search.search_messages import SearchResult
     from gitworker.landing.landing_plan import Planned
+    from gitworker.service.review import Verified
+    from gitworker.verify.trust import RepositoryCommands, TrustRecord
     from gitworker.verify.verify import Verdict
     from gitworker.workers.adopt import Adopted
     from gitworker.workers.approve import Approved, NotApproved
     from gitworker.workers.cancel import FreedWorker
     from gitworker.workers.spawn import SpawnedWorker
     from gitworker.workers.submit import Submitted
+    from gitworker.workers.sync import Synced
 
 # The function that renders each kind of result, by the module that defines the kind.
 RENDERED_BY = {
+    "gitworker.branches.publish_branch": "gitworker.service.results:published_json",
+    "gitworker.bus.files.retention": "gitworker.service.results_care:prune_json",
+    "gitworker.bus.search.search_messages": "gitworker.service.results:found_json",
     "gitworker.claims.leases": "gitworker.observe.claim_list:claim_fields",
     "gitworker.fsck.doctor": "gitworker.fsck.doctor:json_doctor",
+    "gitworker.fsck.fsck": "gitworker.service.results_care:fsck_json",
+    "gitworker.journal.gc.gc": "gitworker.service.results_care:gc_json",
+    "gitworker.journal.settled": "gitworker.service.results_care:settled_json",
+    "gitworker.journal.undo.records": "gitworker.service.results_care:record_json",
+    "gitworker.journal.undo.undo": "gitworker.service.results_care:undo_json",
+    "gitworker.landing.landing_plan": "gitworker.service.results:planned_json",
     "gitworker.landing.queue_status": "gitworker.landing.queue_status:json_lineup",
+    "gitworker.model.outcome": "gitworker.service.results:landed_json",
     "gitworker.observe.agents": "gitworker.observe.agents:json_agents",
     "gitworker.observe.bus": "gitworker.observe.bus:json_stats",
     "gitworker.observe.logs.log": "gitworker.observe.logs.log:json_log",
@@ -38,23 +49,26 @@ RENDERED_BY = {
     "gitworker.observe.workers.show": "gitworker.observe.workers.show_text:json_show",
     "gitworker.observe.workers.status": "gitworker.observe.workers.status:json_status",
     "gitworker.radar.radar": "gitworker.radar.radar_text:json_conflicts",
-    "gitworker.fsck.fsck": "gitworker.service.results:fsck_json",
-    "gitworker.journal.gc.gc": "gitworker.service.results:gc_json",
-    "gitworker.journal.undo.undo": "gitworker.service.results:undo_json",
-    "gitworker.landing.landing_plan": "gitworker.service.results:planned_json",
-    "gitworker.model.outcome": "gitworker.service.results:landed_json",
+    "gitworker.repo.hooks.hook_status": "gitworker.service.results_care:hooks_json",
+    "gitworker.service.care": "gitworker.service.results_care:fields_json",
+    "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
+    "gitworker.verify.trust": "gitworker.service.results:trust_json",
     "gitworker.verify.verify": "gitworker.service.results:verdict_json",
     "gitworker.workers.adopt": "gitworker.service.results:adopted_json",
     "gitworker.workers.approve": "gitworker.service.results:approved_json",
     "gitworker.workers.cancel": "gitworker.service.results:freed_json",
     "gitworker.workers.spawn": "gitworker.service.results:spawned_json",
     "gitworker.workers.submit": "gitworker.service.results:submitted_json",
+    "gitworker.workers.sync": "gitworker.service.results:synced_json",
+    "gitworker.worktrees.pool.keep_ready": "gitworker.service.results_care:pool_json",
 }
 
 
 def to_json(result: Any) -> Any:
-    """Return a result of the service as JSON data; a list as a list."""
+    """Return a result of the service as JSON data; a list as a list, a message as it is."""
+    if isinstance(result, str | int | dict):
+        return result
     if isinstance(result, list):
         return [to_json(one) for one in result]
     place = RENDERED_BY.get(type(result).__module__)
@@ -157,62 +171,41 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {**verdict._asdict(), "log": verdict.log or None}
 
 
-def undo_json(undone: Undone) -> dict[str, Any]:
-    """Return an operation that was undone, with its workers."""
-    workers = [worker_json(worker) for worker in undone.workers]
+def verified_json(verified: Verified) -> dict[str, Any]:
+    """Return the verdict on a commit, with the commit."""
+    return {"commit": verified.commit, **verdict_json(verified.verdict)}
+
+
+def synced_json(synced: Synced) -> dict[str, Any]:
+    """Return a branch that was rebased onto the target or onto its parent."""
     return {
-        "undone": undone.kind,
-        "number": undone.number,
-        "message": undone.message,
-        **(workers[0] if workers else {}),
-        "workers": workers,
+        **worker_json(synced.worker),
+        "old": synced.old,
+        "new": synced.new,
+        "target": synced.target,
+        "parent": synced.parent,
     }
 
 
-def gc_json(collected: CollectedItems) -> dict[str, Any]:
-    """Return the items that gc deletes, and those that it keeps although they are old."""
-    choice = collected.choice
+def published_json(published: PublishedBranch) -> dict[str, Any]:
+    """Return a branch that was pushed to a remote."""
+    return published._asdict()
+
+
+def found_json(found: SearchResult) -> dict[str, Any]:
+    """Return a message that a search has found."""
+    return {**found.message, "snippet": found.snippet}
+
+
+def trust_json(one: TrustRecord | RepositoryCommands) -> dict[str, Any]:
+    """Return commands of the repository, with the agreement if there is one."""
+    from gitworker.verify.trust import TrustRecord
+
+    if isinstance(one, TrustRecord):
+        return {**trust_json(one.brought), "by": one.trusted_by, "at": clock.iso_utc(one.ts_ms)}
     return {
-        "number": collected.number,
-        "size_bytes": choice.size_bytes,
-        "going": [_item(item) for item in choice.selected],
-        "held": [_item(item) for item in choice.held],
-    }
-
-
-def fsck_json(result: FsckReport | RepairReport) -> dict[str, Any]:
-    """Return the findings of fsck, or of its repair."""
-    from gitworker.fsck.fsck import RepairReport
-
-    if isinstance(result, RepairReport):
-        return {
-            **fsck_json(result.left),
-            "mended": [_finding(one) for one in result.done],
-            "failed": [{**_finding(one), "error": error.to_json()} for one, error in result.failed],
-        }
-    return {
-        "commits": result.commits,
-        "workers": result.workers,
-        "whole": not result.findings,
-        "findings": [_finding(one) for one in result.findings],
-    }
-
-
-def _item(item: Item) -> dict[str, Any]:
-    return {
-        "kind": item.kind,
-        "name": item.name,
-        "at_ms": item.at_ms,
-        "size_bytes": item.size_bytes,
-        "holds": item.holds or None,
-    }
-
-
-def _finding(one: Finding) -> dict[str, Any]:
-    return {
-        "code": one.code,
-        "where": one.subject,
-        "what": one.message,
-        "mendable": one.repair is not None,
-        "help": one.hint,
+        "kind": one.kind,
+        "hash": one.hash,
+        "commands": list(one.commands),
+        "env": list(one.env),
     }

@@ -19,17 +19,20 @@ from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, load_worker, set_process
 
 
-def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:
+def start(
+    session: Session, name: str | None, *, pid: int | None = None, binds_caller: bool = True
+) -> Worker:
     """Record the start of work and its process; the heartbeat daemon keeps the worker alive.
 
-    Without `pid` the process is the nearest ancestor that is an agent. Without a process, only
+    Without `pid` the process is the nearest ancestor that is an agent, unless the caller is a
+    server that starts for others (`binds_caller` is False). Without a process, only
     commands and commits count as heartbeats. Raises NotFound if `pid` does not run, Conflict if
     another agent has taken over the worker's claim on the task.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     has_worktree(owner_of(session.repository.common_dir, worker))
-    process = _process(pid)
+    process = _process(pid) if pid is not None or binds_caller else None
     with session.store.write() as writer:
         require_task_held(writer, worker.task_id, worker.worker_id)
         advance(

@@ -47,6 +47,7 @@ class Synced:
     new: Oid
     target: Oid
     parent: str | None
+    onto: str
 
 
 def sync(session: Session, mode: str = "start") -> Synced:
@@ -91,7 +92,8 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     drain(session)
     parent = None if stack_base.parent is None else stack_base.parent.parent_branch
-    return Synced(worker, old, new, stack_base.onto, parent)
+    onto = parent or session.target_name
+    return Synced(worker, old, new, stack_base.onto, parent, onto)
 
 
 def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.fsck import fsck
 from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.undo.undo import undo
@@ -17,6 +16,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.repo.plumbing.lock import hold
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
+from gitworker.workers.worktree_hooks import uninstall_everything
 from tests.architecture.house import ROOT
 from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes

@@ -1,7 +1,10 @@
 """The service: use cases and views for a directory and an identity, from any thread."""
 
+import itertools
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import NotFound, Refused, Unavailable
+from gitworker.errors import Conflict, Invalid, NotFound, Refused, Unavailable
 from gitworker.model.ids import Branch, Oid
 from gitworker.progress import Event, OperationSettled, WorkersLanded
 from gitworker.service import Service, open_repository, to_json
@@ -91,6 +94,14 @@ VIEWS: dict[tuple[str, ...], Callable[[Service], Any]] = {
     ("queue",): lambda service: service.queue(),
     ("conflicts",): lambda service: service.conflicts(),
     ("msg", "stats"): lambda service: service.bus_stats(),
+    ("pool",): lambda service: service.pool(),
+    ("hooks", "status"): lambda service: service.hooks(),
+    ("verify",): lambda service: service.verify(),
+    ("recover",): lambda service: service.recover_interrupted(),
+    ("msg", "prune", "--dry-run"): lambda service: service.plan_prune(),
+    ("msg", "export"): lambda service: service.export_logs(),
+    ("msg", "show", "1"): lambda service: service.message("1"),
+    ("init",): lambda service: service.init(),
     ("fsck",): lambda service: service.fsck(),
 }
 
@@ -116,6 +127,90 @@ def test_a_view_is_the_json_of_its_command(world: World, words: tuple[str, ...])
     timeless = without_ages({name: value for name, value in printed.items() if name in found})
     assert without_ages(found) == timeless
     assert set(printed) - set(found) <= {"schema"}
+
+
+def test_messages(world: World) -> None:
+    """A message is sent, found, delivered until it is acknowledged, and answered."""
+    world.spawn("auth", "login")
+    hq = open_repository(str(world.root))
+    auth = open_repository(str(world.root), identity="auth")
+    asked = hq.send("x-ask", '{"word": "heliotrope"}', to="auth")
+    (found,) = to_json(auth.search(["heliotrope"]))
+    assert (found["id"], found["from"]) == (asked, "hq")
+    for _ in range(2):
+        (unread,) = [one for one in auth.poll() if one["type"] == "x-ask"]
+        assert unread["payload"] == {"word": "heliotrope"}
+    assert auth.ack(auth.poll()[-1]["seq"]) == "auth"
+    assert auth.poll() == []
+    answer = auth.send("x-answer", to="hq", reply_to=asked)
+    reply = hq.request("x-ask", to="auth", id=asked, timeout_s=30)
+    assert (reply["id"], reply["in_reply_to"]) == (answer, asked)
+    (followed,) = itertools.islice(hq.follow(since=unread["seq"]), 1)
+    assert followed["id"] == answer
+
+
+def test_claims(world: World) -> None:
+    """A claim is taken, renewed under its epoch, refused to others, and released."""
+    world.spawn("auth", "login")
+    hq = open_repository(str(world.root))
+    auth = open_repository(str(world.root), identity="auth")
+    taken = auth.take_claim("x:deploy", ttl_s=60)
+    assert auth.renew_claim("x:deploy").epoch == taken.epoch
+    with pytest.raises(Conflict):
+        hq.take_claim("x:deploy")
+    with pytest.raises(Invalid):  # several shells share hq
+        hq.renew_claim("x:deploy")
+    assert "x:deploy" in [one["name"] for one in to_json(hq.claims())]
+    assert auth.release_claim("x:deploy") == "auth"
+
+
+def test_a_server_is_not_the_agent(service: Service, world: World) -> None:
+    """A start without a process records none, although the server has ancestors."""
+    service.spawn("auth", "login")
+    assert service.start("auth").pid is None
+
+
+def test_ways_out(service: Service, world: World) -> None:
+    """A task is given up, its worker reset, and the records and hooks are listed as JSON."""
+    service.spawn("auth", "login")
+    service.start("auth")
+    assert to_json(service.fail("auth", reason="no"))["state"] == "FAILED"
+    assert to_json(service.reset("auth"))["freed_task"] == "login"
+    assert to_json(service.undo_records())[0]["kind"] == "reset"
+    assert to_json(service.prune())["dry_run"] is False
+    assert service.untrusted_commands() == service.trusted_commands() == []
+    assert service.install_hooks() == []
+    assert service.uninstall_hooks() == str(world.state_dir)
+    assert service.empty_pool() == 0
+    assert service.doctor().is_healthy
+
+
+def test_sync_and_publish(service: Service, world: World, tmp_path: Path) -> None:
+    """A worker's own service rebases its branch, and publishes it to a remote."""
+    path = Path(service.spawn("auth", "login").path)
+    Repo(path).commit("Work", {"auth.txt": "1\n"})
+    tip = world.advance({"more": "1\n"})
+    synced = open_repository(str(path), identity="auth").sync()
+    assert (synced.target, synced.onto) == (tip, "main")
+    assert to_json(synced)["new"] == synced.new
+    bare = tmp_path / "bare.git"
+    world.git("clone", "-q", "--bare", str(world.root), str(bare))
+    world.git("remote", "add", "origin", str(bare))
+    assert service.choose_remote("auth") == "origin"
+    assert to_json(service.publish("auth"))["commit"] == synced.new
+
+
+def test_a_service_imports_no_use_case() -> None:
+    """The module of the service loads no use case: each method imports its own."""
+    program = (
+        "import sys, gitworker.service.service;"
+        "print(*[name for name in sys.modules if name.startswith('gitworker.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    rooms = {name.split(".")[1] for name in done.stdout.split()}
+    assert not rooms & {"workers", "landing", "fsck", "agents", "radar", "verify"}
 
 
 def test_errors_are_coded(service: Service, world: World, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.fsck import run_fsck, run_repair
@@ -16,6 +15,7 @@ from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
 from gitworker.workers.start import start
+from gitworker.workers.worktree_hooks import uninstall_everything
 from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool
 from tests.workers.world import World
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.cli.commands.hooks.worker_hooks import install_hooks, uninstall_everything
 from gitworker.errors import Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
+from gitworker.workers.worktree_hooks import install_hooks, uninstall_everything
 from gitworker.worktrees.worktree_root import MARK
 from tests.workers.world import World, unchanged
 

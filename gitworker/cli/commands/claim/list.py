@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.observe.claim_list import json_claims, read_claims, render_claims
+from gitworker.observe.claim_list import json_claims, render_claims
 
 
 @click.command("list", cls=GitworkerCommand)
@@ -18,4 +18,4 @@ def command(call: CommandLine) -> None:
     \b
       git worker claim list
     """
-    call.render(read_claims(call.open_quickly()), render_claims, json_claims)
+    call.render(call.service().claims(), render_claims, json_claims)

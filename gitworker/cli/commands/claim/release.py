@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.claim.claim_identity import claims_of, require_epoch
 from gitworker.cli.options import GitworkerCommand
 
 
@@ -25,7 +24,5 @@ def command(call: CommandLine, name: str, epoch: int | None) -> None:
     \b
       git worker claim release 'path:src/auth/**' --epoch "$epoch"
     """
-    session = call.open_quickly()
-    require_epoch(session, "release", name, epoch)
-    claims_of(session).release(name, epoch=epoch)
-    call.show("", name=name, holder=session.actor)
+    holder = call.service().release_claim(name, epoch=epoch)
+    call.show("", name=name, holder=holder)

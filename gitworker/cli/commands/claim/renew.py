@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.claim.claim_identity import claims_of, require_epoch
 from gitworker.cli.options import GitworkerCommand
 from gitworker.observe.claim_list import claim_fields
 
@@ -29,7 +28,5 @@ def command(call: CommandLine, name: str, epoch: int | None, ttl: float | None) 
     \b
       git worker claim renew 'path:src/auth/**' --epoch "$epoch"
     """
-    session = call.open_quickly()
-    require_epoch(session, "renew", name, epoch)
-    claim = claims_of(session).renew(name, epoch=epoch, ttl_s=ttl)
+    claim = call.service().renew_claim(name, epoch=epoch, ttl_s=ttl)
     call.show("", **claim_fields(claim))

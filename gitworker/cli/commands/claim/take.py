@@ -3,8 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.claim.claim_identity import claims_of
-from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.observe.claim_list import claim_fields
 
@@ -32,7 +30,5 @@ def command(call: CommandLine, name: str, wait: float, ttl: float | None) -> Non
       epoch=$(git worker claim take 'path:src/auth/**' --wait 60)
       git worker claim take x:deploy --ttl 600
     """
-    session = call.open()
-    claim = claims_of(session).take(name, ttl_s=ttl, wait_s=wait)
-    hot_context_of(session).notify()
+    claim = call.service().take_claim(name, ttl_s=ttl, wait_s=wait)
     call.show(str(claim.epoch), **claim_fields(claim))

@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.hooks.worker_hooks import install_hooks
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 
@@ -19,5 +18,5 @@ def command(call: CommandLine) -> None:
     \b
       git worker hooks install
     """
-    tops = install_hooks(call.open())
+    tops = call.service().install_hooks()
     call.show(f"the hooks are installed in {count(len(tops), 'worktree')}", worktrees=tops)

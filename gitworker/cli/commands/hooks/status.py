@@ -3,9 +3,9 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.hooks.worker_hooks import hook_fields, hook_text
 from gitworker.cli.options import GitworkerCommand
-from gitworker.repo.hooks.hook_status import status
+from gitworker.repo.hooks.hook_status import HookStatus
+from gitworker.service.results_care import hooks_json
 
 
 @click.command("status", cls=GitworkerCommand)
@@ -18,6 +18,20 @@ def command(call: CommandLine) -> None:
     \b
       git worker hooks status
     """
-    session = call.open_to_read()
-    found = status(session.git, session.repository)
-    call.show(hook_text(found), **hook_fields(found))
+    found = call.service().hooks()
+    call.show(_text(found), **hooks_json(found))
+
+
+def _text(found: HookStatus) -> str:
+    """Return the state of the hooks as text, one line for each worktree."""
+    lines = [
+        f"{'on' if tree.is_installed else 'off':<4}{tree.path}" for tree in found.worktrees
+    ] or ["there is no linked worktree"]
+    if found.user_hooks.names:
+        lines.append(f"your own hooks: {', '.join(sorted(found.user_hooks.names))}")
+    if found.tampered:
+        lines.append(f"changed by another program: {', '.join(found.tampered)}")
+        lines.append("repair: git worker hooks install")
+    elif found.is_present and found.is_stale:
+        lines.append("out of date: the next hook rewrites them")
+    return "\n".join(lines)

@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.cli.options import GitworkerCommand
 
 
@@ -18,9 +17,5 @@ def command(call: CommandLine) -> None:
     \b
       git worker hooks uninstall
     """
-    session = call.open()
-    uninstall_everything(session)
-    call.show(
-        f"removed the hooks; the state directory stays at {session.paths.root}",
-        state=session.paths.root,
-    )
+    state = call.service().uninstall_hooks()
+    call.show(f"removed the hooks; the state directory stays at {state}", state=state)

@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.observe.agents import json_agents, read_agents, render_agents
+from gitworker.observe.agents import json_agents, render_agents
 
 
 @click.command("agents", cls=GitworkerCommand)
@@ -22,5 +22,5 @@ def command(call: CommandLine, every_one: bool) -> None:
       git worker agents
       git worker agents --json
     """
-    found = read_agents(call.settle(create=False)[0], include_all=every_one)
+    found = call.service().agents(include_all=every_one)
     call.render(found, render_agents, json_agents)

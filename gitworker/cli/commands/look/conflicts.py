@@ -5,7 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, WorkerName
-from gitworker.radar.radar import RadarResult, survey
+from gitworker.radar.radar import RadarResult
 from gitworker.radar.radar_text import describe, json_conflicts, render_conflicts
 
 
@@ -30,17 +30,13 @@ def command(call: CommandLine, workers: tuple[str, ...]) -> None:
       git worker conflicts
       git worker conflicts auth --json
     """
-    session = call.open_to_read()
-    named = [call.worker(session, name) for name in workers]
-    chosen = {one.ref for one in named if one.branch} if workers else None
-    found = survey(session, chosen=chosen)
+    found = call.service().conflicts(workers)
     call.render(found, render_conflicts, json_conflicts)
-    absent = {one.worker_id for one in named} - {blip.worker for blip in found.blips}
-    _report_the_rest(found, sorted(absent))
+    _report_the_rest(found)
 
 
-def _report_the_rest(found: RadarResult, absent: list[str]) -> None:
-    for worker in absent:
+def _report_the_rest(found: RadarResult) -> None:
+    for worker in found.absent:
         output.narrate(f"{worker} is not compared: it is not at work, or has no commits of its own")
     if found.unknown:
         pairs = ", ".join(map(describe, found.unknown[:4]))

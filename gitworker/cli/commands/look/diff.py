@@ -5,7 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
+from gitworker.observe.workers.diff import json_diff, render_diff
 
 
 @click.command("diff", cls=GitworkerCommand)
@@ -20,10 +20,8 @@ def command(call: CommandLine, worker: str | None, stat: bool) -> None:
     \b
       git worker diff auth --stat
     """
-    session = call.open_to_read()
-    found = read_diff(
-        session,
-        call.worker(session, worker),
+    found = call.service().diff(
+        worker,
         stat=stat,
         color=output.wants_color() and not call.as_json,
         width=output.screen_width(),

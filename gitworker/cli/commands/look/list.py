@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.observe.workers.list import json_list, read_list, render_list
+from gitworker.observe.workers.list import json_list, render_list
 
 
 @click.command("list", cls=GitworkerCommand)
@@ -18,4 +18,4 @@ def command(call: CommandLine) -> None:
     \b
       git worker list | cut -f1,2
     """
-    call.render(read_list(call.open_to_read()), render_list, json_list)
+    call.render(call.service().list_workers(), render_list, json_list)

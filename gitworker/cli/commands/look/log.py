@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Number, worker_argument
 from gitworker.errors import Invalid
-from gitworker.observe.logs.log import DEFAULT_LIMIT, json_log, read_log, render_log
+from gitworker.observe.logs.log import DEFAULT_LIMIT, json_log, render_log
 
 
 @click.command("log", cls=GitworkerCommand)
@@ -40,12 +40,12 @@ def command(
         raise Invalid(
             "--agent-log requires a worker", "git worker log WORKER --agent-log 20", code="usage"
         )
-    session = call.open_to_read()
-    named = None if worker is None else call.worker(session, worker)
-    log = read_log(session, named, limit=limit, agent_lines=agent_lines)
+    log = call.service().log(worker, limit=limit, agent_lines=agent_lines)
     if not follow:
         call.render(log, render_log, json_log)
         return
     from gitworker.cli.live.follow_log import follow_log  # 8 ms, only with --follow
 
+    session = call.open_to_read()
+    named = None if worker is None else call.worker(session, worker)
     follow_log(session, named, log, as_json=call.as_json)

@@ -5,7 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.observe.workers.path import json_path, read_path
+from gitworker.observe.workers.path import json_path
 
 
 @click.command("path", cls=GitworkerCommand)
@@ -19,8 +19,7 @@ def command(call: CommandLine, worker: str | None) -> None:
     \b
       cd "$(git worker path auth)"
     """
-    session = call.open_to_read()
-    found = read_path(session, call.worker(session, worker))
+    found = call.service().path(worker)
     if call.as_json:
         output.document(json_path(found))
     else:

@@ -4,7 +4,6 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.observe.workers.show import read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 
 
@@ -19,5 +18,4 @@ def command(call: CommandLine, worker: str | None) -> None:
     \b
       git worker show auth
     """
-    session = call.open_to_read()
-    call.render(read_show(session, call.worker(session, worker)), render_show, json_show)
+    call.render(call.service().show(worker), render_show, json_show)

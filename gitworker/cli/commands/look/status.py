@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.errors import Invalid
-from gitworker.observe.workers.status import json_status, read_status, render_status
+from gitworker.observe.workers.status import json_status, render_status
 
 EVERY_S = 10.0
 
@@ -34,11 +34,10 @@ def command(call: CommandLine, watch: bool, every_s: float | None) -> None:
         raise Invalid(
             "--every requires --watch", "git worker status --watch --every 5", code="usage"
         )
-    session, refs = call.survey()
     if watch:
         from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch
 
-        watch_status(call, session, every_s=every_s or EVERY_S)
+        watch_status(call, call.open_to_read(), every_s=every_s or EVERY_S)
         return
-    status = read_status(session, refs, every_subject=call.as_json)
+    status = call.service().status(every_subject=call.as_json)
     call.render(status, render_status, json_status)

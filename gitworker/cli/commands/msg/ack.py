@@ -2,7 +2,6 @@
 
 import click
 
-from gitworker.bus.consume import acknowledge, require_position
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
 
@@ -19,7 +18,4 @@ def command(call: CommandLine, seq: int) -> None:
       git worker msg poll --no-ack
       git worker msg ack 42
     """
-    session = call.open_quickly()
-    require_position(session.store, seq)
-    acknowledge(session.store, session.actor, seq)
-    call.show("", agent=session.actor, seq=seq)
+    call.show("", agent=call.service().ack(seq), seq=seq)

@@ -2,12 +2,11 @@
 
 import click
 
-from gitworker.bus.files.export import export_logs
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand
-from gitworker.errors import Conflict
 from gitworker.model.ref_names import LOG
+from gitworker.service.results_care import fields_json
 
 
 @click.command("export", cls=GitworkerCommand)
@@ -26,21 +25,9 @@ def command(call: CommandLine, in_git: bool) -> None:
       git log -p refs/worker/log
       git push origin refs/worker/log
     """
-    session = call.open_to_read()
-    paths = session.paths
-    lines = [paths.bus_log, paths.transition_log]
-    fields: dict[str, object] = {"bus": paths.bus_log, "transitions": paths.transition_log}
-    if in_git:
-        from gitworker.bus.files.logs_in_git import commit_logs  # only with --git
-
-        commit = commit_logs(session)
-        outcome = "committed" if commit.is_new else "unchanged"
-        lines.append(f"{LOG} {short(commit.oid)} ({outcome})")
-        fields |= {"ref": LOG, "commit": commit.oid, "committed": commit.is_new}
-    elif not export_logs(session.store, paths):
-        raise Conflict(
-            "another command has held the lock on the log files for too long",
-            "git worker doctor",
-            code="locked",
-        )
-    call.show("\n".join(lines), **fields)
+    logs = call.service().export_logs(in_git=in_git)
+    lines = [logs.bus, logs.transitions]
+    if logs.commit is not None:
+        outcome = "committed" if logs.commit.is_new else "unchanged"
+        lines.append(f"{LOG} {short(logs.commit.oid)} ({outcome})")
+    call.show("\n".join(lines), **fields_json(logs))

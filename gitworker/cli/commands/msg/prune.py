@@ -1,19 +1,11 @@
 """git worker msg prune."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, Number
-from gitworker.errors import Invalid
-
-if TYPE_CHECKING:
-    from gitworker.bus.files.retention import PrunePlan
-
-ANNOUNCE_FROM = 50_000  # this many messages take some seconds
+from gitworker.service.results_care import prune_json
 
 
 @click.command("prune", cls=GitworkerCommand)
@@ -39,48 +31,20 @@ def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool
       git worker msg prune --older-than 7
       zgrep task_done .worker-state/archive/*.gz
     """
-    from gitworker.journal.gc.upkeep import (  # gzip, json: 15 ms
-        preview_prune,
-        prune_bus,
-        prune_request,
-    )
-
-    session = call.open()
-    if days is None:
-        days = session.settings.retention_days
-        if days == 0:
-            raise Invalid(
-                "retention.days is 0, so no message is old enough",
-                "git worker msg prune --older-than 30",
-            )
-    archiving = session.settings.retention_archive and not no_archive
-    request = prune_request(session, days=days, archiving=archiving)
+    service = call.service()
     if dry_run:
-        plan = preview_prune(session, request)
+        plan = service.plan_prune(days=days)
         text = f"would prune {count(plan.messages, 'message')}" + _held(plan.held_by)
-        call.show(text, **plan._asdict(), dry_run=True)
+        call.show(text, **prune_json(plan))
         return
-    done = prune_bus(session, request, announce=_announce)
+    done = service.prune(days=days, archive=not no_archive)
     plan = done.plan
     lines = [f"pruned {count(plan.messages, 'message')}" + _held(plan.held_by)]
     if done.archive:
         lines.append(f"archived in {done.archive}")
     if done.collected.blobs:
         lines.append(f"collected {count(done.collected.blobs, 'large payload')}")
-    call.show(
-        "\n".join(lines),
-        **plan._asdict(),
-        archive=done.archive,
-        blobs=done.collected.blobs,
-        blob_bytes=done.collected.size_bytes,
-        freed_bytes=done.freed_bytes,
-        dry_run=False,
-    )
-
-
-def _announce(plan: "PrunePlan") -> None:
-    if plan.messages >= ANNOUNCE_FROM:
-        output.narrate(f"pruning {plan.messages} messages…")
+    call.show("\n".join(lines), **prune_json(done))
 
 
 def _held(agent: str | None) -> str:

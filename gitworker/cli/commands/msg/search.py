@@ -5,8 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-
-ANNOUNCE_FROM = 50_000  # this many messages take a second to index
+from gitworker.service.results import to_json
 
 
 @click.command("search", cls=GitworkerCommand)
@@ -28,20 +27,11 @@ def command(call: CommandLine, words: tuple[str, ...], limit: int) -> None:
       git worker msg search login failed
       git worker msg search 'exit status' auth pars* --limit 5
     """
-    from gitworker.bus.search.search_messages import search  # 10 ms with its imports
-
-    session = call.open_quickly()
-    found = search(session.store, session.paths, words, limit=limit, announce=_announce)
+    found = call.service().search(words, limit=limit)
     lines = [_line(one.message, one.snippet) for one in found]
-    messages = [{**one.message, "snippet": one.snippet} for one in found]
-    call.show("\n".join(lines), messages=messages)
+    call.show("\n".join(lines), messages=to_json(found))
     if not found and not call.as_json:
         output.narrate("no message contains all of these words")
-
-
-def _announce(number: int) -> None:
-    if number >= ANNOUNCE_FROM:
-        output.narrate(f"indexing {number} messages first…")
 
 
 def _line(message: dict[str, object], snippet: str) -> str:

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from gitworker.bus.search.lookup import require_message
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
@@ -22,8 +21,7 @@ def command(call: CommandLine, name: str) -> None:
       git worker msg show 42
       git worker msg show 01a1fca8-7854-7585-b0e5-80f6c3ddf6ad --json
     """
-    session = call.open_quickly()
-    message = require_message(session.store, name, blobs=session.paths.blobs)
+    message = call.service().message(name)
     if call.as_json:
         output.document(message)
     else:

@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.observe.bus import json_stats, read_stats, render_stats
+from gitworker.observe.bus import json_stats, render_stats
 
 
 @click.command("stats", cls=GitworkerCommand)
@@ -21,4 +21,4 @@ def command(call: CommandLine) -> None:
       git worker msg stats
       git worker msg stats --json
     """
-    call.render(read_stats(call.open_quickly()), render_stats, json_stats)
+    call.render(call.service().bus_stats(), render_stats, json_stats)

@@ -6,7 +6,6 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import freed_text
 from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import freed_json
-from gitworker.workers.cancel import cancel
 
 
 @click.command("cancel", cls=GitworkerCommand)
@@ -23,5 +22,5 @@ def command(call: CommandLine, worker: str) -> None:
     \b
       git worker cancel auth
     """
-    freed = cancel(call.open(), worker)
+    freed = call.service().cancel(worker)
     call.show(freed_text(freed), **freed_json(freed))

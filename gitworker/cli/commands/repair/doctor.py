@@ -4,15 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.errors import GitWorkerError
-from gitworker.fsck.doctor import (
-    Doctor,
-    json_doctor,
-    read_doctor,
-    read_doctor_without_session,
-    render_doctor,
-)
-from gitworker.paths import require_repository
+from gitworker.fsck.doctor import json_doctor, render_doctor
 
 
 @click.command("doctor", cls=GitworkerCommand)
@@ -26,13 +18,6 @@ def command(call: CommandLine) -> int:
     \b
       git worker doctor
     """
-    found = _examine(call)
+    found = call.service().doctor()
     call.render(found, render_doctor, json_doctor)
     return 0 if found.is_healthy else 1
-
-
-def _examine(call: CommandLine) -> Doctor:
-    try:
-        return read_doctor(call.open_quickly())
-    except GitWorkerError as error:
-        return read_doctor_without_session(require_repository(), error)

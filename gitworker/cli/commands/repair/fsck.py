@@ -5,11 +5,10 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
-from gitworker.fsck.checks.missing_objects import open_readable
 from gitworker.fsck.finding import Finding
-from gitworker.fsck.fsck import FsckReport, RepairReport, run_fsck, run_repair
+from gitworker.fsck.fsck import FsckReport, RepairReport
 from gitworker.rules_text import printable
-from gitworker.service.results import fsck_json
+from gitworker.service.results_care import fsck_json
 
 
 @click.command("fsck", cls=GitworkerCommand)
@@ -31,12 +30,11 @@ def command(call: CommandLine, repair: bool) -> int:
       git worker fsck
       git worker fsck --repair
     """
-    session, aside = open_readable(call.open_quickly, call.open_without_settings, repair=repair)
-    if session is None or not repair:
-        report = FsckReport(0, 0, tuple(aside)) if session is None else run_fsck(session)
+    if not repair:
+        report = call.service().fsck()
         call.show(_text(report), **fsck_json(report))
         return 1 if report.findings else 0
-    repaired = run_repair(session, before=aside)
+    repaired = call.service().repair()
     call.show(_repair_text(repaired), **fsck_json(repaired))
     return 1 if repaired.left.findings else 0
 

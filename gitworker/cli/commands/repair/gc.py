@@ -5,11 +5,10 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
-from gitworker.errors import Invalid
-from gitworker.journal.gc.gc import CollectedItems, gc, gc_request, preview_gc
+from gitworker.journal.gc.gc import CollectedItems
 from gitworker.journal.gc.rules_gc import Item
 from gitworker.rules_text import printable
-from gitworker.service.results import gc_json
+from gitworker.service.results_care import gc_json
 
 NOUNS = {
     "rescue": "rescue ref",
@@ -50,13 +49,9 @@ def command(
       git worker gc --older-than 30
       git worker gc --max-bytes 10000000000
     """
-    session = call.open()
-    request = gc_request(session, days=days, max_bytes=max_bytes, unlanded=unlanded)
-    if request.days is None and request.max_bytes is None:
-        raise Invalid(
-            "gc.days and gc.max_bytes are 0, so gc deletes nothing", "git worker gc --older-than 30"
-        )
-    collected = preview_gc(session, request) if dry_run else gc(session, request)
+    collected = call.service().gc(
+        days=days, max_bytes=max_bytes, unlanded=unlanded, dry_run=dry_run
+    )
     call.show(_text(collected, dry_run=dry_run), **gc_json(collected), dry_run=dry_run)
 
 

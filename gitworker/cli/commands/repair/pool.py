@@ -6,8 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count, short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-
-FILL_TIMEOUT_S = 600.0  # while another process fills the pool
+from gitworker.service.results_care import pool_json
 
 
 @click.command("pool", cls=GitworkerCommand)
@@ -28,18 +27,16 @@ def command(call: CommandLine, fill: bool, empty: bool) -> None:
       git config worker.worktree.pool 2 && git worker pool --fill
       git worker pool --empty
     """
-    from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool, pool_state
-
     if fill and empty:
         raise Invalid("--fill and --empty exclude each other", "git worker pool --help")
-    session = call.open() if fill or empty else call.settle(create=True)[0]
+    service = call.service()
     if empty:
-        removed = empty_pool(session)
+        removed = service.empty_pool()
         call.show(f"removed {count(removed, 'parked worktree')}", emptied=removed)
         return
     if fill:
-        keep_pool(session, timeout_s=FILL_TIMEOUT_S)
-    state = pool_state(session)
+        service.fill_pool()
+    state = service.pool()
     lines = [f"{len(state.parked)} of {count(state.wanted, 'worktree')} parked"]
     lines += [
         f"{short(one.commit)}  {'at the tip' if one.commit == state.tip else 'behind'}"
@@ -52,10 +49,5 @@ def command(call: CommandLine, fill: bool, empty: bool) -> None:
         lines.append("enable it: git config worker.worktree.pool 2")
     call.show(
         "\n".join(lines),
-        wanted=state.wanted,
-        tip=state.tip,
-        parked=[
-            {"path": one.tree, "commit": one.commit, "caches": one.is_warm} for one in state.parked
-        ],
-        working=state.working,
+        **pool_json(state),
     )

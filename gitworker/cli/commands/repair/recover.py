@@ -1,17 +1,12 @@
 """git worker recover."""
 
-from typing import Any
-
 import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.landing.pushing import recover_pushes
-from gitworker.lifecycle.fail import recover
 from gitworker.service.results import worker_json
-from gitworker.store.operations import Operation
-from gitworker.worktrees.pool.half_made import drop_half_made
+from gitworker.service.results_care import settled_json
 
 
 @click.command("recover", cls=GitworkerCommand)
@@ -31,18 +26,13 @@ def command(call: CommandLine, worker: str | None) -> int:
       git worker recover
       git worker recover auth
     """
-    session, settled = call.settle(create=False)
-    session.store.require_writable()
-    drop_half_made(session)
+    service = call.service()
     if worker is not None:
-        recovered = recover(session, worker)
+        recovered = service.recover(worker)
         call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_json(recovered))
         return 0
-    if any(error.code == "push_unknown" for _, error in settled.left):
-        settled = recover_pushes(session)
-    ended = [_fields(operation) for operation in settled.ended]
-    left = [{**_fields(operation), "error": error.to_json()} for operation, error in settled.left]
-    call.show(_text(len(ended), len(left)), settled=ended, left=left)
+    settled = service.recover_interrupted()
+    call.show(_text(len(settled.ended), len(settled.left)), **settled_json(settled))
     return max((error.status for _, error in settled.left), default=0)
 
 
@@ -54,12 +44,3 @@ def _text(ended: int, left: int) -> str:
         return f"{count(left, 'interrupted operation')} still open"
     settled = f"settled {count(ended, 'interrupted operation')}"
     return f"{settled}; {still_open}" if left else settled
-
-
-def _fields(operation: Operation) -> dict[str, Any]:
-    return {
-        "kind": operation.kind,
-        "worker": operation.worker_id,
-        "task": operation.task_id,
-        "step": operation.step,
-    }

@@ -5,7 +5,6 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
-from gitworker.workers.cancel import recycle
 
 
 @click.command("recycle", cls=GitworkerCommand)
@@ -19,5 +18,5 @@ def command(call: CommandLine, worker: str) -> None:
     \b
       git worker recycle auth
     """
-    recycled = recycle(call.open(), worker)
+    recycled = call.service().recycle(worker)
     call.show(f"{recycled.worker_id} is {recycled.state}", **worker_json(recycled))

@@ -6,7 +6,6 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import freed_text
 from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import freed_json
-from gitworker.workers.cancel import reset
 
 
 @click.command("reset", cls=GitworkerCommand)
@@ -22,5 +21,5 @@ def command(call: CommandLine, worker: str) -> None:
     \b
       git worker reset auth
     """
-    freed = reset(call.open(), worker)
+    freed = call.service().reset(worker)
     call.show(freed_text(freed), **freed_json(freed))

@@ -5,8 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Number
 from gitworker.errors import Invalid
-from gitworker.journal.undo.undo import undo
-from gitworker.service.results import undo_json
+from gitworker.service.results_care import undo_json
 
 SHOWN = 20
 
@@ -40,12 +39,11 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
         if number is not None:
             raise Invalid("--list takes no number", f"git worker undo {number}", code="usage")
         from gitworker.cli.commands.repair.undo_list import json_records, render_records
-        from gitworker.journal.undo.records import list_records
 
-        records = list_records(call.open_to_read(), limit=limit or SHOWN)
+        records = call.service().undo_records(limit=limit or SHOWN)
         call.render(records, render_records, json_records)
         return
     if limit is not None:
         raise Invalid("-n requires --list", f"git worker undo --list -n {limit}", code="usage")
-    undone = undo(call.open(), number)
+    undone = call.service().undo(number)
     call.show(f"undid {undone.kind}: {undone.message}", **undo_json(undone))

@@ -6,6 +6,7 @@ from gitworker import clock
 from gitworker.journal.undo.records import ListedRecord
 from gitworker.journal.undo.rules_undo import listed
 from gitworker.observe.text import NOTHING, age_text, one_line, table
+from gitworker.service.results import to_json
 
 HEAD = ("N", "AGO", "OPERATION", "WORKERS", "BY", "RESCUE", "NOW")
 
@@ -34,20 +35,4 @@ def render_records(found: list[ListedRecord], *, width: int | None, color: bool)
 
 def json_records(found: list[ListedRecord]) -> dict[str, Any]:
     """Return the record as JSON data."""
-    return {
-        "records": [
-            {
-                "number": one.record.number,
-                "kind": one.record.kind,
-                "at_ms": one.record.at_ms,
-                "actor": one.record.actor,
-                "workers": list(one.record.workers),
-                "tasks": [part.task_id for part in one.record.operations if part.task_id],
-                "rescue": one.record.rescue,
-                "can_undo": one.refusal is None,
-                "why_not": one.refusal and one.refusal.message,
-                "hint": one.refusal and one.refusal.hint,
-            }
-            for one in found
-        ]
-    }
+    return {"records": to_json(found)}

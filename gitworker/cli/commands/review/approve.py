@@ -7,7 +7,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand, Text, WorkerName
 from gitworker.service.results import approval_json, approved_json
-from gitworker.workers.approve import Approved, NotApproved, approve, approve_all
+from gitworker.workers.approve import Approved, NotApproved
 
 
 @click.command("approve", cls=GitworkerCommand)
@@ -30,12 +30,13 @@ def command(call: CommandLine, workers: tuple[str, ...], message: str | None) ->
       git worker diff auth
       git worker approve auth -m 'Good work'
     """
-    session, note = call.open(), message or ""
+    results = call.service().approve(workers, note=message or "")
     if len(workers) == 1:
-        approved = approve(session, workers[0], note=note)
-        call.show(_text(approved), **approval_json(approved))
+        (result,) = results
+        if isinstance(result, NotApproved):
+            raise result.error
+        call.show(_text(result), **approval_json(result))
         return 0
-    results = approve_all(session, workers, note=note)
     if call.as_json:
         output.document({"results": [approved_json(result) for result in results]})
     else:

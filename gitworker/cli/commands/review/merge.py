@@ -13,7 +13,6 @@ from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
-from gitworker.landing.merge import merge
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.model.ref_names import short_name
 from gitworker.progress import Event, WorkersLanded
@@ -55,8 +54,9 @@ def command(
     if everything == bool(workers):
         raise Invalid("name workers, or use --all", "git worker merge --all", code="usage")
     if dry_run:
-        return _plan(call, list(workers), everything=everything)
-    results = run_merge(call, list(workers), asks=True, everything=everything, keep=keep)
+        return _plan(call, workers, everything=everything)
+    offer_trust(call, "verify")
+    results = run_merge(call, workers, everything=everything, keep=keep)
     if call.as_json:
         output.document({"results": [landed_json(result) for result in results]})
     elif not results:
@@ -88,23 +88,18 @@ class LandingProgress(ProgressLine):
 
 
 def run_merge(
-    call: CommandLine, workers: list[str], *, asks: bool = False, **options: Any
+    call: CommandLine, workers: Sequence[str], **options: Any
 ) -> list[Landed | NotLanded]:
-    """Run `merge` and show its progress; `asks`: a person may be asked to trust commands."""
+    """Run `merge` and show its progress."""
     with LandingProgress(as_json=call.as_json) as progress:
-        session = call.open(progress)
-        if asks:
-            offer_trust(call, session, "verify")
-        found = merge(session, workers, **options)
+        found = call.service(progress).merge(workers, **options)
     if progress.output_error is not None:
         raise progress.output_error
     return found
 
 
-def _plan(call: CommandLine, workers: list[str], *, everything: bool) -> int:
-    from gitworker.landing.landing_plan import plan  # 20 ms, only with --dry-run
-
-    found = plan(call.open_to_read(), workers, everything=everything)
+def _plan(call: CommandLine, workers: Sequence[str], *, everything: bool) -> int:
+    found = call.service().plan_merge(workers, everything=everything)
     if call.as_json:
         output.document({"plan": [planned_json(one) for one in found]})
         return 0

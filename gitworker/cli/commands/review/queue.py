@@ -11,10 +11,9 @@ from gitworker.cli.commands.review.merge import run_merge
 from gitworker.cli.live.live import ViewWaker
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import GitWorkerError
-from gitworker.landing.queue_status import json_lineup, read_queue_status
+from gitworker.landing.queue_status import json_lineup
 from gitworker.landing.queue_text import render_lineup
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.repo.plumbing.lock import is_held
 from gitworker.service.results import landed_json
 
 EVERY_S = 60.0  # how often the queue looks at the latest, and retries a worker that could not land
@@ -40,11 +39,7 @@ def command(call: CommandLine, watch: bool) -> int:
     """
     if watch:
         return _watch(call)
-    session = call.open_to_read()
-    running = is_held(session.queue_lock)
-    with session.store.read() as reader:
-        found = read_queue_status(reader, clock.now_ms(), is_running=running)
-    call.render(found, render_lineup, json_lineup)
+    call.render(call.service().queue(), render_lineup, json_lineup)
     return 0
 
 

@@ -5,7 +5,6 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import worker_json
-from gitworker.workers.review import reject
 
 
 @click.command("reject", cls=GitworkerCommand)
@@ -22,5 +21,5 @@ def command(call: CommandLine, worker: str, message: str) -> None:
     \b
       git worker reject auth -m 'The form needs a test'
     """
-    rejected = reject(call.open(), worker, note=message)
+    rejected = call.service().reject(worker, note=message)
     call.show(f"{rejected.worker_id} is {rejected.state} again", **worker_json(rejected))

@@ -1,7 +1,5 @@
 """git worker trust."""
 
-from typing import Any
-
 import click
 
 from gitworker import clock
@@ -10,16 +8,8 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import brought_text, require_agreement
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-from gitworker.verify.trust import (
-    HASH_SHOWN,
-    RepositoryCommands,
-    TrustRecord,
-    list_trusted,
-    require_may_trust,
-    revoke,
-    trust,
-    untrusted_commands,
-)
+from gitworker.service.results import to_json
+from gitworker.verify.trust import HASH_SHOWN, RepositoryCommands, TrustRecord
 
 
 @click.command("trust", cls=GitworkerCommand)
@@ -42,22 +32,21 @@ def command(call: CommandLine, yes: bool, listing: bool, revoked: str | None) ->
     """
     if yes + listing + (revoked is not None) > 1:
         raise Invalid("--yes, --list and --revoke exclude each other", code="usage")
-    session = call.settle(create=True)[0] if listing else call.open()
+    service = call.service()
     if listing:
-        found = list_trusted(session)
-        call.show(_listed(found), trusted=[_trusted_fields(one) for one in found])
+        found = service.trusted_commands()
+        call.show(_listed(found), trusted=to_json(found))
     elif revoked is not None:
-        ended = revoke(session, revoked)
-        call.show(f"no longer trusted: {ended.brought.hash}", revoked=_trusted_fields(ended))
+        ended = service.revoke_trust(revoked)
+        call.show(f"no longer trusted: {ended.brought.hash}", revoked=to_json(ended))
     else:
-        require_may_trust(session)
-        waiting = untrusted_commands(session)
+        waiting = service.untrusted_commands()
         if waiting and not yes:
             require_agreement(call, waiting)
         elif waiting:
             output.narrate(brought_text(waiting))
-        trust(session, waiting)
-        call.show(_agreed(waiting), trusted=[_fields(one) for one in waiting])
+        service.trust(waiting)
+        call.show(_agreed(waiting), trusted=to_json(waiting))
 
 
 def _agreed(agreed: list[RepositoryCommands]) -> str:
@@ -75,16 +64,3 @@ def _listed(found: list[TrustRecord]) -> str:
         f"  {one.trusted_by}  {'; '.join(' '.join(c.split()) for c in one.brought.commands)}"
         for one in found
     )
-
-
-def _trusted_fields(one: TrustRecord) -> dict[str, Any]:
-    return {**_fields(one.brought), "by": one.trusted_by, "at": clock.iso_utc(one.ts_ms)}
-
-
-def _fields(brought: RepositoryCommands) -> dict[str, Any]:
-    return {
-        "kind": brought.kind,
-        "hash": brought.hash,
-        "commands": list(brought.commands),
-        "env": list(brought.env),
-    }

@@ -5,22 +5,25 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.errors import Refused
-from gitworker.session import Session
-from gitworker.verify.rules_verify import trust_refusal
-from gitworker.verify.trust import HASH_SHOWN, RepositoryCommands, trust, untrusted_commands
+from gitworker.verify.trust import HASH_SHOWN, RepositoryCommands
 
 IN = 0
 
 
-def offer_trust(call: CommandLine, session: Session, kind: str) -> None:
+def offer_trust(call: CommandLine, kind: str) -> None:
     """Ask for trust in commands before they run, if a person can answer.
 
     Does nothing without a terminal, for a worker, or after a no: the commands are refused later.
     """
-    may_trust = trust_refusal(session.actor, self_review=session.settings.review_self) is None
-    waiting = untrusted_commands(session, kind) if may_trust and can_ask(call) else []
+    if not can_ask(call):
+        return
+    service = call.service()
+    try:
+        waiting = service.untrusted_commands(kind)
+    except Refused:
+        return
     if waiting and ask(waiting):
-        trust(session, waiting)
+        service.trust(waiting)
 
 
 def require_agreement(call: CommandLine, waiting: list[RepositoryCommands]) -> None:

@@ -2,21 +2,15 @@
 
 import click
 
-from gitworker.app import require_target_tip
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
 from gitworker.cli.fields import short
-from gitworker.cli.options import GitworkerCommand, WorkerName, parse_worker_name
+from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
-from gitworker.errors import Invalid, NotFound
-from gitworker.model.ids import Oid
 from gitworker.observe.logs.tail import last_lines
-from gitworker.service.results import verdict_json
-from gitworker.session import Session
-from gitworker.verify.verify import Verdict
-from gitworker.verify.verify_once import verify_once
-from gitworker.worktrees.pool.pool import lender
+from gitworker.service.results import verified_json
+from gitworker.service.review import Verified
 
 LINES_SHOWN = 10
 
@@ -45,33 +39,20 @@ def command(call: CommandLine, name: str | None, force: bool) -> int:
       git worker verify
       git worker verify auth --force
     """
+    offer_trust(call, "verify")
     with ProgressLine(is_brief=True) as progress:
-        session = call.open(progress)
-        label, commit = _named(call, session, name)
-        offer_trust(call, session, "verify")
-        verdict = verify_once(session, commit, label=label, force=force, lend=lender(session))
-    call.show(_text(label, commit, verdict), commit=commit, **verdict_json(verdict))
+        verified = call.service(progress).verify(name, force=force)
+    call.show(_text(verified), **verified_json(verified))
+    verdict = verified.verdict
     if verdict.passed:
         return 0
     output.narrate("\n".join(f"  {line}" for line in last_lines(verdict.log, LINES_SHOWN)[0]))
     return 1
 
 
-def _named(call: CommandLine, session: Session, name: str | None) -> tuple[str, Oid]:
-    """Return a label for people, and the commit of the target, a worker or a revision."""
-    if name is None:
-        return session.target_name, require_target_tip(session)
-    try:
-        worker = call.worker(session, parse_worker_name(name))
-    except (Invalid, NotFound):
-        return name, session.git.require_oid(name)
-    if worker.branch is None:
-        raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
-    return worker.worker_id, session.git.require_oid(worker.ref, "branch")
-
-
-def _text(label: str, commit: Oid, verdict: Verdict) -> str:
-    named = f"{label} at {short(commit)}"
+def _text(verified: Verified) -> str:
+    verdict = verified.verdict
+    named = f"{verified.label} at {short(verified.commit)}"
     if not verdict.log:
         return f"{named}: no verify commands are set (setting: verify.commands)"
     if verdict.cached:

@@ -2,9 +2,9 @@
 
 import click
 
-from gitworker.app import prepare_state
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
+from gitworker.service.results_care import fields_json
 
 
 @click.command("init", cls=GitworkerCommand)
@@ -19,11 +19,8 @@ def command(call: CommandLine) -> None:
     \b
       git worker init
     """
-    session = call.open()
-    prepare_state(session.paths, session.repository, session.main_top)
-    target = session.target_name
+    made = call.service().init()
     call.show(
-        f"ready: work lands on {target}; the state directory is {session.paths.root}",
-        state=session.paths.root,
-        target=target,
+        f"ready: work lands on {made.target}; the state directory is {made.state}",
+        **fields_json(made),
     )

@@ -7,8 +7,6 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import worker_json
-from gitworker.workers.adopt import AdoptRequest, adopt
-from gitworker.workers.start import start
 
 
 @click.command("adopt", cls=GitworkerCommand)
@@ -43,11 +41,10 @@ def command(
       git worker adopt --rename login-form auth login
       git worker adopt --rename ../old-checkout auth login
     """
-    session = call.open()
-    wanted = AdoptRequest(name, worker, task, title=title or "", rename=rename)
-    adopted = adopt(session, wanted)
+    service = call.service()
+    adopted = service.adopt(name, worker, task, title=title or "", rename=rename)
     spawned = adopted.spawned
-    managed = start(session, worker, pid=None) if begins else spawned.worker
+    managed = service.start(worker) if begins else spawned.worker
     if adopted.renamed_from is not None:
         output.narrate(f"renamed branch {adopted.renamed_from} to {spawned.branch}")
     if call.as_json:

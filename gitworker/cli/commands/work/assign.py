@@ -7,7 +7,6 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
-from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 
 @click.command("assign", cls=GitworkerCommand)
@@ -33,11 +32,8 @@ def command(
     \b
       cd "$(git worker assign auth password-reset)"
     """
-    request = SpawnRequest(worker, task, title=title or "", start=start, must_exist=True)
-    session = call.open()
-    spawned = spawn(session, request)
+    spawned = call.service().spawn(worker, task, title=title or "", start=start, must_exist=True)
     if call.as_json:
         output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
-    refill_pool(session)

@@ -8,9 +8,7 @@ from gitworker.cli.fields import count, short
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
 from gitworker.service.results import submitted_json
-from gitworker.session import Session
-from gitworker.store.workers import Worker
-from gitworker.workers.submit import Submission, submit
+from gitworker.service.service import Service
 
 
 @click.command("done", cls=GitworkerCommand)
@@ -50,10 +48,11 @@ def command(
         raise Invalid("--commit needs -m TEXT", "git worker done --commit -m TEXT", code="usage")
     if remote is not None and not push:
         raise Invalid("--remote needs --push", f"git worker done --push --remote {remote}")
-    submission = Submission(message or "", message if commit else None, pr_url)
-    session = call.open()
-    place = _choose_remote(session, worker, remote) if push else None
-    done = submit(session, worker, submission)
+    service = call.service()
+    place = service.choose_remote(worker, remote) if push else None
+    done = service.submit(
+        worker, note=message or "", commit_message=message if commit else None, pr_url=pr_url
+    )
     if done.conflicts:
         output.narrate("\n".join((
             "warning: the branch conflicts with the target in:",
@@ -63,7 +62,7 @@ def command(
     fields = submitted_json(done)
     error = None
     if place is not None:
-        error = _publish(session, done.worker, place)
+        error = _publish(service, done.worker.worker_id, place)
         fields["pushed_to"] = None if error else place
         fields["push_error"] = error.to_json() if error else None
     published = f", published to {place}" if place and error is None else ""
@@ -79,21 +78,10 @@ def command(
     return 1
 
 
-def _choose_remote(session: Session, name: str | None, remote: str | None) -> str:
-    """Return the remote for the branch; called before the work is handed in."""
-    from gitworker.branches.publish_branch import choose_remote  # 5 ms, only with --push
-    from gitworker.lifecycle.find import require_worker
-
-    with session.store.read() as reader:
-        worker = require_worker(reader, name, session)
-    return choose_remote(session, worker.branch, remote)
-
-
-def _publish(session: Session, worker: Worker, remote: str) -> GitWorkerError | None:
-    from gitworker.branches.publish_branch import publish_branch
-
+def _publish(service: Service, worker: str, remote: str) -> GitWorkerError | None:
+    """Push the branch; return the error, since the work is handed in all the same."""
     try:
-        publish_branch(session, worker, remote)
+        service.publish(worker, remote)
     except (GitWorkerError, OSError) as error:
         return as_gitworker_error(error)
     return None

@@ -4,7 +4,6 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
-from gitworker.lifecycle.fail import fail
 from gitworker.service.results import worker_json
 
 
@@ -21,5 +20,5 @@ def command(call: CommandLine, worker: str | None, message: str) -> None:
     \b
       git worker fail -m 'The library does not exist any more'
     """
-    failed = fail(call.open(), worker, reason=message)
+    failed = call.service().fail(worker, reason=message)
     call.show(f"{failed.worker_id} is {failed.state}", reason=message, **worker_json(failed))

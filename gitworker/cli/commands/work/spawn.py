@@ -10,7 +10,6 @@ from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, r
 from gitworker.cli.options import TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
-from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 
 @click.command("spawn", cls=OptionalRunner)
@@ -56,22 +55,19 @@ def command(
         from gitworker.agents.launch import require_program  # 5 ms, only with a command
 
         require_program(program[0], os.environ, directory=None)
-    session = call.open()
-    request = SpawnRequest(worker, task, title=title or "", start=start)
-    spawned = spawn(session, request)
+    spawned = call.service().spawn(worker, task, title=title or "", start=start)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 
-        open_aside(session, spawned.worker)
+        open_aside(call.open_quickly(), spawned.worker)
     if program:
         from gitworker.agents.supervise import RunRequest
 
-        refill_pool(session)
         output.narrate(f"{worker} works in {spawned.path}")
+        session = call.open_quickly()
         return run_supervised(call, session, worker, RunRequest(program), path=spawned.path)
     if call.as_json:
         output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
-    refill_pool(session)
     return 0

@@ -5,7 +5,6 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
-from gitworker.workers.start import start
 
 
 @click.command("start", cls=GitworkerCommand)
@@ -23,6 +22,6 @@ def command(call: CommandLine, worker: str | None, pid: int | None) -> None:
       git worker start              in the worktree
       git worker start auth --pid 4711
     """
-    started = start(call.open(), worker, pid=pid)
+    started = call.service().start(worker, pid=pid)
     process = f" (process {started.pid})" if started.pid else ""
     call.show(f"{started.worker_id} is {started.state}{process}", **worker_json(started))

@@ -6,8 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-from gitworker.service.results import worker_json
-from gitworker.workers.sync import sync
+from gitworker.service.results import synced_json
 
 
 @click.command("sync", cls=GitworkerCommand)
@@ -36,16 +35,10 @@ def command(call: CommandLine, continuing: bool, abort: bool, takes: bool) -> No
     if continuing + abort + takes > 1:
         raise Invalid("--continue, --abort and --take-parent exclude each other", code="usage")
     mode = "continue" if continuing else "abort" if abort else "take" if takes else "start"
-    session = call.open()
-    synced = sync(session, mode)
-    target = synced.parent or session.target_name
+    synced = call.service().sync(mode)
     place = f"{synced.worker.branch} is at {short(synced.new)}"
     moved = f", before at {short(synced.old)}" if synced.new != synced.old else ", as before"
     call.show(
-        f"{place}{moved} ({target} is at {short(synced.target)})",
-        **worker_json(synced.worker),
-        old=synced.old,
-        new=synced.new,
-        target=synced.target,
-        parent=synced.parent,
+        f"{place}{moved} ({synced.onto} is at {short(synced.target)})",
+        **synced_json(synced),
     )

@@ -1,0 +1,79 @@
+"""The opening and closing of a repository for one call, which all methods of the service share."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gitworker.lifecycle.find import require_worker
+from gitworker.service.request import (
+    Request,
+    open_for_change,
+    open_quickly,
+    open_settled,
+    open_to_read,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitworker.journal.settled import Settled
+    from gitworker.model.ids import Oid, Ref
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+
+class ServiceBase:
+    """Opens a session for each call and closes its database afterwards."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def _take_request(self) -> Request:
+        """Return the request; answers that were requested from git serve one session only."""
+        request = self._request
+        if request.opening is not None:
+            self._request = request._replace(opening=None)
+        return request
+
+    @contextmanager
+    def _acting(self) -> Iterator[Session]:
+        session = open_for_change(self._take_request())
+        try:
+            yield session
+        finally:
+            session.store.close()
+
+    @contextmanager
+    def _settled(self, *, create: bool) -> Iterator[tuple[Session, Settled]]:
+        opened = open_settled(self._take_request(), create=create)
+        try:
+            yield opened.session, opened.settled
+        finally:
+            opened.session.store.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._reading_tips() as (session, _):
+            yield session
+
+    @contextmanager
+    def _reading_tips(self) -> Iterator[tuple[Session, dict[Ref, Oid]]]:
+        session, tips = open_to_read(self._take_request())
+        try:
+            yield session, tips
+        finally:
+            session.store.close()
+
+    @contextmanager
+    def _quickly(self) -> Iterator[Session]:
+        session = open_quickly(self._take_request())
+        try:
+            yield session
+        finally:
+            session.store.close()
+
+    @staticmethod
+    def _worker(session: Session, name: str | None) -> Worker:
+        with session.store.read() as reader:
+            return require_worker(reader, name, session)

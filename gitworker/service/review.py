@@ -1,0 +1,134 @@
+"""The methods of the service for review, verification, trust and landing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.service.open_for_call import ServiceBase
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from gitworker.landing.landing_plan import Planned
+    from gitworker.model.ids import Oid
+    from gitworker.model.outcome import Landed, NotLanded
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+    from gitworker.verify.trust import RepositoryCommands, TrustRecord
+    from gitworker.verify.verify import Verdict
+    from gitworker.workers.approve import Approved, NotApproved
+
+
+class Verified(NamedTuple):
+    """The verdict on a commit, and the name that it was asked for by."""
+
+    label: str
+    commit: Oid
+    verdict: Verdict
+
+
+class ReviewMethods(ServiceBase):
+    """Review and landing; see `WorkMethods` for the names of workers and the imports."""
+
+    def approve(self, workers: Sequence[str], *, note: str = "") -> list[Approved | NotApproved]:
+        """Rebase workers' branches onto the target and approve them, each for itself."""
+        from gitworker.workers.approve import approve_all
+
+        with self._acting() as session:
+            return approve_all(session, workers, note=note)
+
+    def reject(self, worker: str, *, note: str) -> Worker:
+        """Send a worker's branch back with a request."""
+        from gitworker.workers.review import reject
+
+        with self._acting() as session:
+            return reject(session, worker, note=note)
+
+    def merge(
+        self,
+        workers: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        keep: bool = False,
+        skip: Collection[str] = (),
+        windows: int | None = None,
+    ) -> list[Landed | NotLanded]:
+        """Land approved workers, or all of them; events report runs and results on the way.
+
+        Workers in `skip` are left out; after `windows` windows with an outcome the merge ends.
+        """
+        from gitworker.landing.merge import merge
+
+        with self._acting() as session:
+            return merge(
+                session, list(workers), everything=everything, keep=keep, skip=skip,
+                windows=windows,
+            )  # fmt: skip
+
+    def plan_merge(self, workers: Sequence[str] = (), *, everything: bool = False) -> list[Planned]:
+        """Return the windows in which workers would land if all of them pass."""
+        from gitworker.landing.landing_plan import plan
+
+        with self._reading() as session:
+            return plan(session, list(workers), everything=everything)
+
+    def verify(self, name: str | None = None, *, force: bool = False) -> Verified:
+        """Run the verify commands on a commit, unless their verdict is known.
+
+        `name` is a worker or a revision, by default the target.
+        """
+        from gitworker.verify.verify_once import verify_once
+        from gitworker.worktrees.pool.pool import lender
+
+        with self._acting() as session:
+            label, commit = self._find_commit(session, name)
+            verdict = verify_once(session, commit, label=label, force=force, lend=lender(session))
+            return Verified(label, commit, verdict)
+
+    def untrusted_commands(self, *kinds: str) -> list[RepositoryCommands]:
+        """Return the repository's commands that wait for an agreement, by default of all kinds.
+
+        Raises Refused for a caller that may not agree.
+        """
+        from gitworker.verify.trust import require_may_trust, untrusted_commands
+
+        with self._acting() as session:
+            require_may_trust(session)
+            return untrusted_commands(session, *kinds)
+
+    def trust(self, commands: Sequence[RepositoryCommands]) -> None:
+        """Record the caller's agreement that these commands may run."""
+        from gitworker.verify.trust import require_may_trust, trust
+
+        with self._acting() as session:
+            require_may_trust(session)
+            trust(session, list(commands))
+
+    def revoke_trust(self, hash: str) -> TrustRecord:
+        """End the trust in the commands with a hash, or the beginning of one."""
+        from gitworker.verify.trust import revoke
+
+        with self._acting() as session:
+            return revoke(session, hash)
+
+    def trusted_commands(self) -> list[TrustRecord]:
+        """Return the commands that are trusted."""
+        from gitworker.verify.trust import list_trusted
+
+        with self._settled(create=True) as (session, _):
+            return list_trusted(session)
+
+    def _find_commit(self, session: Session, name: str | None) -> tuple[str, Oid]:
+        """Return a label for people, and the commit of the target, a worker or a revision."""
+        from gitworker.app import require_target_tip
+        from gitworker.errors import NotFound
+
+        if name is None:
+            return session.target_name, require_target_tip(session)
+        try:
+            worker = self._worker(session, name)
+        except NotFound:
+            return name, session.git.require_oid(name)
+        if worker.branch is None:
+            raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
+        return worker.worker_id, session.git.require_oid(worker.ref, "branch")

@@ -1,0 +1,124 @@
+"""The views of the service: each is one read of the repository as frozen data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.service.open_for_call import ServiceBase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.landing.queue_status import QueueStatus
+    from gitworker.observe.agents import AgentList
+    from gitworker.observe.logs.log import Log
+    from gitworker.observe.workers.diff import Diff
+    from gitworker.observe.workers.list import WorkerList
+    from gitworker.observe.workers.path import WorktreePath
+    from gitworker.observe.workers.show import WorkerView
+    from gitworker.observe.workers.status import StatusScreen
+    from gitworker.radar.radar import RadarResult
+    from gitworker.repo.hooks.hook_status import HookStatus
+    from gitworker.worktrees.pool.keep_ready import PoolState
+
+
+class ViewMethods(ServiceBase):
+    """The views; see `WorkMethods` for the names of workers and the imports."""
+
+    def status(self, *, every_subject: bool = True) -> StatusScreen:
+        """Return every worker on one screen; `every_subject`: with the subjects of all commits."""
+        from gitworker.observe.workers.status import read_status
+
+        with self._reading_tips() as (session, tips):
+            return read_status(session, tips, every_subject=every_subject)
+
+    def list_workers(self) -> WorkerList:
+        """Return all workers by name."""
+        from gitworker.observe.workers.list import read_list
+
+        with self._reading() as session:
+            return read_list(session)
+
+    def show(self, worker: str | None = None) -> WorkerView:
+        """Return everything about one worker, by its id, task or branch."""
+        from gitworker.observe.workers.show import read_show
+
+        with self._reading() as session:
+            return read_show(session, self._worker(session, worker))
+
+    def diff(
+        self,
+        worker: str | None = None,
+        *,
+        stat: bool = False,
+        color: bool = False,
+        width: int | None = None,
+    ) -> Diff:
+        """Return the changes of a worker that would land, as git prints them."""
+        from gitworker.observe.workers.diff import read_diff
+
+        with self._reading() as session:
+            found = self._worker(session, worker)
+            return read_diff(session, found, stat=stat, color=color, width=width)
+
+    def path(self, worker: str | None = None) -> WorktreePath:
+        """Return the worktree of a worker."""
+        from gitworker.observe.workers.path import read_path
+
+        with self._reading() as session:
+            return read_path(session, self._worker(session, worker))
+
+    def log(self, worker: str | None = None, *, limit: int = 50, agent_lines: int = 0) -> Log:
+        """Return the last events, oldest first, of one worker or of all.
+
+        `agent_lines` is the number of lines of the worker's .worker.log that are added.
+        """
+        from gitworker.observe.logs.log import read_log
+
+        with self._reading() as session:
+            found = None if worker is None else self._worker(session, worker)
+            return read_log(session, found, limit=limit, agent_lines=agent_lines)
+
+    def agents(self, *, include_all: bool = False) -> AgentList:
+        """Return the agents with their activity; with `include_all` also those that have ended."""
+        from gitworker.observe.agents import read_agents
+
+        with self._settled(create=False) as (session, _):
+            return read_agents(session, include_all=include_all)
+
+    def queue(self) -> QueueStatus:
+        """Return the landing queue: its order and the newest windows."""
+        from gitworker import clock
+        from gitworker.landing.queue_status import read_queue_status
+        from gitworker.repo.plumbing.lock import is_held
+
+        with self._reading() as session, session.store.read() as reader:
+            return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
+
+    def conflicts(self, workers: Sequence[str] = ()) -> RadarResult:
+        """Return the active branches that conflict with the target and with each other.
+
+        With `workers` only the pairs with one of them are included.
+        """
+        from gitworker.radar.radar import survey
+
+        with self._reading() as session:
+            named = [self._worker(session, name) for name in workers]
+            chosen = {one.ref for one in named if one.branch}
+            found = survey(session, chosen=chosen if workers else None)
+        absent = {one.worker_id for one in named} - {blip.worker for blip in found.blips}
+        return found._replace(absent=tuple(sorted(absent)))
+
+    def pool(self) -> PoolState:
+        """Return the parked worktrees, and how many are wanted."""
+        from gitworker.worktrees.pool.keep_ready import pool_state
+
+        with self._settled(create=True) as (session, _):
+            return pool_state(session)
+
+    def hooks(self) -> HookStatus:
+        """Return the worktrees in which the hooks are installed, and the user's own hooks."""
+        from gitworker.repo.hooks.hook_status import status
+
+        with self._reading() as session:
+            return status(session.git, session.repository)

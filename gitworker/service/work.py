@@ -1,0 +1,149 @@
+"""The methods of the service for one worker's task: from spawn to the hand-in, and its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.service.open_for_call import ServiceBase
+
+if TYPE_CHECKING:
+    from gitworker.branches.publish_branch import PublishedBranch
+    from gitworker.store.workers import Worker
+    from gitworker.workers.adopt import Adopted
+    from gitworker.workers.cancel import FreedWorker
+    from gitworker.workers.spawn import SpawnedWorker
+    from gitworker.workers.submit import Submitted
+    from gitworker.workers.sync import Synced
+
+
+class WorkMethods(ServiceBase):
+    """A worker's task; `worker` is an id, a task or a branch, None for the caller's own worker.
+
+    Each method imports its use case when it is called, because all of them together cost 150 ms.
+    """
+
+    def spawn(
+        self,
+        worker: str,
+        task: str,
+        *,
+        title: str = "",
+        start: str | None = None,
+        must_exist: bool = False,
+    ) -> SpawnedWorker:
+        """Give a worker a task: a branch, a worktree with our hooks, state ASSIGNED.
+
+        `start` is a revision, a remote branch, or another worker to build on. With `must_exist` the
+        worker is not created.
+        """
+        from gitworker.model.ids import parse_task_id, parse_worker_id
+        from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
+
+        wanted = SpawnRequest(
+            parse_worker_id(worker), parse_task_id(task), title, start, must_exist
+        )
+        with self._acting() as session:
+            spawned = spawn(session, wanted)
+            refill_pool(session)
+        return spawned
+
+    def adopt(
+        self, name: str, worker: str, task: str, *, title: str = "", rename: bool = False
+    ) -> Adopted:
+        """Make an existing branch, or a worktree by its absolute path, a worker's."""
+        from gitworker.model.ids import parse_task_id, parse_worker_id
+        from gitworker.workers.adopt import AdoptRequest, adopt
+
+        wanted = AdoptRequest(
+            name, parse_worker_id(worker), parse_task_id(task), title=title, rename=rename
+        )
+        with self._acting() as session:
+            return adopt(session, wanted)
+
+    def start(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
+        """Record that work has begun; with `pid`, by that process.
+
+        Without `pid` no process is recorded, so liveness depends on heartbeats and commits.
+        """
+        from gitworker.workers.start import start
+
+        with self._acting() as session:
+            return start(session, worker, pid=pid, binds_caller=self._request.is_command)
+
+    def submit(
+        self,
+        worker: str | None = None,
+        *,
+        note: str = "",
+        commit_message: str | None = None,
+        pr_url: str | None = None,
+    ) -> Submitted:
+        """Hand a worker's branch in for review; `commit_message` commits what is uncommitted."""
+        from gitworker.workers.submit import Submission, submit
+
+        with self._acting() as session:
+            return submit(session, worker, Submission(note, commit_message, pr_url))
+
+    def choose_remote(self, worker: str | None = None, remote: str | None = None) -> str:
+        """Return the remote to which `publish` would push; raise Refused if it is not clear."""
+        from gitworker.branches.publish_branch import choose_remote
+
+        with self._acting() as session:
+            return choose_remote(session, self._worker(session, worker).branch, remote)
+
+    def publish(self, worker: str | None = None, remote: str | None = None) -> PublishedBranch:
+        """Push a worker's branch to a remote; never replace the commits of another user."""
+        from gitworker.branches.publish_branch import choose_remote, publish_branch
+
+        with self._acting() as session:
+            found = self._worker(session, worker)
+            return publish_branch(session, found, choose_remote(session, found.branch, remote))
+
+    def sync(self, mode: str = "start") -> Synced:
+        """Rebase the branch of the directory's worktree onto the target by a real `git rebase`.
+
+        `mode` is start, continue, abort, or take: also take over the parent's commits. Raises
+        Conflict with the files if the rebase stops.
+        """
+        from gitworker.workers.sync import sync
+
+        with self._acting() as session:
+            return sync(session, mode)
+
+    def fail(self, worker: str | None = None, *, reason: str) -> Worker:
+        """Give up a worker's task; branch and worktree stay until `reset`."""
+        from gitworker.lifecycle.fail import fail
+
+        with self._acting() as session:
+            return fail(session, worker, reason=reason)
+
+    def cancel(self, worker: str) -> FreedWorker:
+        """Withdraw a worker's task; its work stays under a rescue ref."""
+        from gitworker.workers.cancel import cancel
+
+        with self._acting() as session:
+            return cancel(session, worker)
+
+    def reset(self, worker: str) -> FreedWorker:
+        """Free a FAILED worker; its work stays under a rescue ref."""
+        from gitworker.workers.cancel import reset
+
+        with self._acting() as session:
+            return reset(session, worker)
+
+    def recycle(self, worker: str) -> Worker:
+        """Make a COMPLETED worker IDLE."""
+        from gitworker.workers.cancel import recycle
+
+        with self._acting() as session:
+            return recycle(session, worker)
+
+    def recover(self, worker: str) -> Worker:
+        """Return a STALE worker to its earlier state."""
+        from gitworker.lifecycle.fail import recover
+        from gitworker.worktrees.pool.half_made import drop_half_made
+
+        with self._settled(create=False) as (session, _):
+            session.store.require_writable()
+            drop_half_made(session)
+            return recover(session, worker)
