@@ -25,17 +25,16 @@ _started: set[int] = set()  # jobs that this process started and has not reaped
 def start_job(name: str, *arguments: str, low_priority: bool = False) -> None:
     """Start a job of `hookentry`, which cleans its environment."""
     nice = ("nice",) if low_priority else ()
-    _reap()
-    _started.add(proc.spawn_detached([*nice, sys.executable, *BACKGROUND, name, *arguments]))
+    _start([*nice, sys.executable, *BACKGROUND, name, *arguments])
 
 
 def start_script(script: str, *arguments: str, env: Mapping[str, str] | None = None) -> None:
     """Start a script of the shell as a job of low priority; `$0` is the name of our entry."""
-    proc.spawn_detached(["nice", "/bin/sh", "-c", script, ENTRY, *arguments], env=env)
+    _start(["nice", "/bin/sh", "-c", script, ENTRY, *arguments], env)
 
 
-def _reap() -> None:
-    """Reap ended jobs, which would stay as zombies in a long-lived process."""
+def _start(argv: list[str], env: Mapping[str, str] | None = None) -> None:
+    """Start a job, and reap ended ones, which would stay as zombies in a long-lived process."""
     for pid in list(_started):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -43,3 +42,4 @@ def _reap() -> None:
             ended = pid
         if ended:
             _started.discard(pid)
+    _started.add(proc.spawn_detached(argv, env=env))
