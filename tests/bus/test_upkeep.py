@@ -18,7 +18,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The background commands that would have been started."""
     started: list[list[str]] = []
 
-    def note(argv: list[str]) -> int:
+    def note(argv: list[str], **_: object) -> int:
         started.append(argv)
         return os.getpid()  # no child of ours
 

@@ -41,7 +41,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RadarScen
 rung: list[list[str]] = []
 
 
-def ring(argv: Sequence[str]) -> int:
+def ring(argv: Sequence[str], **_: object) -> int:
     """Record the command that would be started; return a pid that is no child of ours."""
     rung.append(list(argv))
     return os.getpid()
@@ -287,7 +287,7 @@ def test_a_long_lived_process_leaves_no_zombies(
     scene: RadarScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A follower that starts radar after radar waits for those that have ended."""
-    monkeypatch.setattr("gitworker.proc.spawn_detached", lambda argv: spawn_detached(["true"]))
+    monkeypatch.setattr("gitworker.proc.spawn_detached", lambda argv, **_: spawn_detached(["true"]))
     for name in ("auth", "docs"):
         scene.working(name, at_line(3, name))
     mine = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
