@@ -10,15 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-KEPT = (
-    "PATH",
-    "TMPDIR",
-    "COVERAGE_PROCESS_START",
-    "COVERAGE_PROCESS_CONFIG",
-    "COVERAGE_FILE",
-    "GITWORKER_TEST_SCALE",
-    "GITWORKER_DATA",
-)
+KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
+COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
 GIT_CONFIG = """\
 [user]
 \tname = Ada Tester
@@ -40,16 +33,20 @@ WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
     "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
+# The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start of
+# each child; the others run the same code in children, and their own process is always measured.
+MEASURED = ("agents", "cli", "liveness", "service", "ui")
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TAKEN_SIGNALS = (
     (signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
 )  # fmt: skip
 
 
 def pytest_configure() -> None:
-    """Reset SIGINT and SIGQUIT, which a shell without job control ignores for background jobs.
+    """Reset signals that a shell without job control ignores for background jobs, or `nohup`.
 
     Otherwise the interrupted children of tests would inherit that and never end.
     """
@@ -62,18 +59,29 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the suites of whole programs, those of their tests that are not slow anyway."""
     for item in items:
-        place = item.path.relative_to(TESTS).as_posix()
-        is_whole = place.startswith(tuple(f"{name}/" for name in WHOLE))
-        if is_whole and not any(item.get_closest_marker(name) for name in ("slow", "peers")):
+        if suite_of(item) in WHOLE and not any(
+            item.get_closest_marker(name) for name in ("slow", "peers")
+        ):
             item.add_marker(pytest.mark.whole)
 
 
+def suite_of(item: pytest.Item) -> str:
+    """Return the directory of a test below tests/."""
+    return item.path.relative_to(TESTS).parts[0]
+
+
 @pytest.fixture(autouse=True)
-def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def hermetic(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
     """Build the environment from nothing and return its HOME."""
     home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").write_text(GIT_CONFIG)
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    suite = suite_of(request.node)
+    names = KEPT if suite in WHOLE and suite not in MEASURED else KEPT + COVERAGE
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
             monkeypatch.delenv(name)
