@@ -33,8 +33,8 @@ WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
     "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
-# The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start of
-# each child; the others run the same code in children, and their own process is always measured.
+# The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start
+# of each child; the others run the same code in children, and their own process is always measured.
 MEASURED = ("agents", "cli", "liveness", "service", "ui")
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
