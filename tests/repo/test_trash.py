@@ -404,10 +404,12 @@ def test_a_killed_deletion_is_resumed(
 
 def collect_jobs(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Note the pid of each background job that is started from now on."""
-    monkeypatch.setattr(
-        "gitworker.proc.spawn_detached",
-        lambda argv, **place: pids.append(spawn_detached(argv, **place)),
-    )
+
+    def start(argv: list[str], **place: object) -> int:
+        pids.append(spawn_detached(argv, **place))
+        return pids[-1]
+
+    monkeypatch.setattr("gitworker.proc.spawn_detached", start)
 
 
 def discard(

@@ -60,7 +60,9 @@ def test_its_directory_cannot_be_written(world: World) -> None:
     place.parent.chmod(0o555)
     done = adopt_by(world, *(UNPRIVILEGED if os.geteuid() == 0 else ()))
     place.parent.chmod(0o755)
-    assert (done.returncode, "cannot be renamed" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "cannot be moved to the trash" in done.stderr) == (1, True), (
+        done.stderr
+    )
     assert "refs/heads/feature" in world.refs()
 
 
@@ -69,7 +71,9 @@ def test_a_mount(world: World) -> None:
     place = str(by_hand(world))
     script = 'mount --bind "$0" "$0" && exec "$@"'
     done = adopt_by(world, "unshare", "--mount", "sh", "-c", script, place)
-    assert (done.returncode, "cannot be renamed" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "cannot be moved to the trash" in done.stderr) == (1, True), (
+        done.stderr
+    )
     assert "refs/heads/feature" in world.refs()
 
 
