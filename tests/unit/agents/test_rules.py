@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gitworker.agents.rules import (
     COMMAND_MAX,
     REASON_MAX,
+    UnfinishedOperation,
     clipped,
     command_text,
     is_order,
@@ -16,6 +17,7 @@ from gitworker.agents.rules import (
     is_stale,
     may_end,
     must_start,
+    operation_refusal,
     reason_of,
     run_refusal,
     shell_status,
@@ -105,3 +107,12 @@ def test_texts_are_bounded() -> None:
 def test_shared_processes(command: str, shared: bool) -> None:
     """A user's daemon, `git maintenance` and our jobs are shared; other processes are not."""
     assert is_shared(command.split()) is shared
+
+
+def test_an_open_operation_refuses() -> None:
+    """An open operation on the worker is named in the refusal; without one nothing is refused."""
+    assert operation_refusal("auth", None) is None
+    refusal = operation_refusal("auth", "cancel")
+    assert isinstance(refusal, UnfinishedOperation)
+    assert refusal.message == "another cancel of auth is not finished"
+    assert refusal.hint == "git worker recover"

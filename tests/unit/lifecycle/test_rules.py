@@ -148,3 +148,10 @@ def test_a_reflog_entry() -> None:
     many = [("a" * 63, "t" * 100)] * 10_000
     assert rules.landing_reason(many).endswith(" and 9960 more")
     assert len(rules.landing_reason(many)) < 10_000
+
+
+def test_a_failed_verification_ends_a_task_without_retries() -> None:
+    """Only a task that is being verified ends, and only if it has no retry left."""
+    assert rules.verification_ends(TaskStatus.VERIFYING, retries_left=False)
+    assert not rules.verification_ends(TaskStatus.VERIFYING, retries_left=True)
+    assert not rules.verification_ends(TaskStatus.IN_PROGRESS, retries_left=False)
