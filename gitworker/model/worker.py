@@ -34,6 +34,7 @@ class WorkerEvent(StrEnum):
     APPROVAL_WITHDRAWN = "approval_withdrawn"
     RECOVER = "recover"
     RESUME_REVIEW = "resume_review"
+    RESUME = "resume"
     EXPIRE = "expire"
     STOP = "stop"
     CANCEL = "cancel"

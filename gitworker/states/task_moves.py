@@ -188,7 +188,13 @@ RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
         WorkerTaskEvent.QUESTION: {S.IN_PROGRESS: (E.AGENT_QUESTION,)},
         WorkerTaskEvent.REPLY: {S.WAITING_INPUT: (E.HUMAN_REPLIED,)},
         WorkerTaskEvent.INPUT_TIMEOUT: {S.WAITING_INPUT: (E.INPUT_TIMEOUT,)},
-        WorkerTaskEvent.RESUME: {S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED)},
+        WorkerTaskEvent.RESUME: {
+            S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED),
+            S.FAILED: REWORK,
+            S.BLOCKED: REWORK,
+            S.DEFINED: REWORK,
+            S.READY: REWORK[1:],
+        },
         WorkerTaskEvent.CANCEL: {
             **_everywhere((E.USER_CANCELLED,)),
             S.COMPLETED: (),  # a worker's history may name a task that has ended since

@@ -43,6 +43,7 @@ WORKER_MACHINE: Machine[S, E] = Machine(
         (S.STALE, E.RESUME_REVIEW): S.IN_REVIEW,
         (S.STALE, E.STOP): S.FAILED,
         (S.STALE, E.CANCEL): S.IDLE,
+        (S.FAILED, E.RESUME): S.WORKING,
         (S.FAILED, E.RESET): S.IDLE,
         (S.FAILED, E.CANCEL): S.IDLE,
         (S.COMPLETED, E.RECYCLE): S.IDLE,

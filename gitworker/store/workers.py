@@ -1,5 +1,7 @@
 """Workers as stored: rows as named tuples."""
 
+import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gitworker.errors import Unavailable
@@ -31,6 +33,10 @@ class Worker(NamedTuple):
     last_error: str | None
     pr_url: str | None
     review_state: str | None
+    returned_by: str | None = None
+    returned_tip: Oid | None = None
+    returned_detail: str | None = None
+    waits_for_author: bool = False
 
     @property
     def ref(self) -> Ref:
@@ -135,6 +141,29 @@ def set_review_state(writer: Writer, worker: str, review_state: str) -> None:
     writer.run("workers.set_review", worker=worker, review_state=review_state)
 
 
+def set_returned(
+    writer: Writer, worker: str, *, reason: str, tip: str, detail: Mapping[str, object]
+) -> None:
+    """Record that work was sent back, why and at which tip; it waits for its author.
+
+    `reason` is changes_requested, merge_conflict, verify_failed or withdrawn.
+    """
+    writer.run(
+        "workers.set_returned",
+        worker=worker, returned_by=reason, returned_tip=tip, returned_detail=json.dumps(detail),
+    )  # fmt: skip
+
+
+def set_author_back(writer: Writer, worker: str) -> None:
+    """Record that a process or a command works on returned work again; silence counts again."""
+    writer.run("workers.set_author_back", worker=worker)
+
+
+def clear_returned(writer: Writer, worker: str) -> None:
+    """Forget why work was sent back: it was handed in again."""
+    writer.run("workers.clear_returned", worker=worker)
+
+
 def set_pr_url(writer: Writer, worker: str, pr_url: str) -> None:
     """Record the address of a worker's pull request."""
     writer.run("workers.set_pr", worker=worker, pr_url=pr_url)
@@ -152,4 +181,5 @@ def _worker(row: Row) -> Worker:
     values["state"] = WorkerState(values["state"])
     stale_from = values["stale_from"]
     values["stale_from"] = WorkerState(stale_from) if stale_from else None
+    values["waits_for_author"] = bool(values["waits_for_author"])
     return Worker(**values)

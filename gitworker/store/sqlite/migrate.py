@@ -14,11 +14,11 @@ from gitworker.errors import Unavailable
 from gitworker.paths import refuse_misplaced
 from gitworker.store.sqlite.database import Database, WriteGate, translated
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is created after the rows. No row of `meta` can disable it.
 _FREEZE = """
-CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
+CREATE TRIGGER IF NOT EXISTS legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END"""
 _SET_VERSION = (
@@ -33,6 +33,7 @@ SELECT COALESCE(MAX(version), 0) AS version FROM (
     UNION ALL SELECT 2 FROM sqlite_schema WHERE name = 'runs'
     UNION ALL SELECT 3 FROM sqlite_schema WHERE name = 'verify_runs'
     UNION ALL SELECT 4 FROM pragma_table_info('runs') WHERE name = 'pid_ns'
+    UNION ALL SELECT 5 FROM pragma_table_info('workers') WHERE name = 'returned_by'
 )"""
 _REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1')"
 

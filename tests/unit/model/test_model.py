@@ -14,7 +14,7 @@ WORDS: dict[type[StrEnum], str] = {
     worker.WorkerEvent: (
         "assign start setup_failed submit fail heartbeat_timeout approve request_changes"
         " review_timeout merge merge_conflict verify_failed approval_withdrawn recover"
-        " resume_review expire stop cancel reset recycle"
+        " resume_review resume expire stop cancel reset recycle"
     ),
     task.TaskStatus: (
         "DEFINED READY ASSIGNED IN_PROGRESS WAITING_INPUT PAUSED VERIFYING AWAITING_APPROVAL"

@@ -18,6 +18,7 @@ APPROVED merge_conflict WORKING
 STALE recover WORKING
 STALE expire FAILED
 FAILED reset IDLE
+FAILED resume WORKING
 COMPLETED recycle IDLE
 IN_REVIEW merge_conflict WORKING
 IN_REVIEW verify_failed WORKING

@@ -4,37 +4,40 @@ INSERT INTO workers (worker_id, state_changed_at_ms) VALUES (:worker, :now);
 -- name: all — every worker by name
 SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid, worktree,
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
-    pr_url, review_state
+    pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author
 FROM workers ORDER BY worker_id;
 
 -- name: by_id — one worker
 SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid, worktree,
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
-    pr_url, review_state
+    pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author
 FROM workers WHERE worker_id = :worker;
 
 -- name: by_task — the workers that hold or last held a task
 SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid, worktree,
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
-    pr_url, review_state
+    pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author
 FROM workers WHERE task_id = :task ORDER BY state_changed_at_ms DESC;
 
 -- name: by_branch — the worker of a branch
 SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid, worktree,
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
-    pr_url, review_state
+    pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author
 FROM workers WHERE branch = :branch;
 
 -- name: set_assignment — the task, branch and worktree of a worker
 UPDATE workers SET task_id = :task, branch = :branch, base_oid = :base_oid, worktree = :worktree,
     admin_dir = :admin_dir, assigned_at_ms = :now, pid = NULL, pid_start = NULL, host = NULL,
-    boot_id = NULL, pid_ns = NULL, stale_from = NULL, last_error = NULL, pr_url = NULL, review_state = NULL
+    boot_id = NULL, pid_ns = NULL, stale_from = NULL, last_error = NULL, pr_url = NULL,
+    review_state = NULL, returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
+    waits_for_author = 0
 WHERE worker_id = :worker;
 
 -- name: clear_assignment — a worker that is free again
 UPDATE workers SET task_id = NULL, branch = NULL, base_oid = NULL, worktree = NULL,
     admin_dir = NULL, assigned_at_ms = NULL, pid = NULL, pid_start = NULL, host = NULL,
-    boot_id = NULL, pid_ns = NULL, stale_from = NULL, review_state = NULL, pr_url = NULL
+    boot_id = NULL, pid_ns = NULL, stale_from = NULL, review_state = NULL, pr_url = NULL,
+    returned_by = NULL, returned_tip = NULL, returned_detail = NULL, waits_for_author = 0
 WHERE worker_id = :worker;
 
 -- name: set_process — the process of a worker
@@ -56,3 +59,16 @@ UPDATE workers SET pr_url = :pr_url WHERE worker_id = :worker;
 
 -- name: set_worktree — the path of the worktree
 UPDATE workers SET worktree = :worktree, admin_dir = :admin_dir WHERE worker_id = :worker;
+
+-- name: set_returned — the reason for which the work was sent back; it waits for its author
+UPDATE workers SET returned_by = :returned_by, returned_tip = :returned_tip,
+    returned_detail = :returned_detail, waits_for_author = 1
+WHERE worker_id = :worker;
+
+-- name: set_author_back — a process or a command works on the returned branch again
+UPDATE workers SET waits_for_author = 0 WHERE worker_id = :worker AND waits_for_author = 1;
+
+-- name: clear_returned — the work was handed in again
+UPDATE workers SET returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
+    waits_for_author = 0
+WHERE worker_id = :worker;

@@ -1,0 +1,18 @@
+-- Schema 5: work that was sent back waits for its author, and a failed worker can resume.
+
+-- Why the worker is WORKING again: changes_requested, merge_conflict, verify_failed or withdrawn.
+-- NULL: its work was not sent back since it was assigned or handed in.
+ALTER TABLE workers ADD COLUMN returned_by TEXT;
+-- The tip of the branch that was sent back.
+ALTER TABLE workers ADD COLUMN returned_tip TEXT;
+-- JSON: the conflicting files, the verify log, the reviewer's note.
+ALTER TABLE workers ADD COLUMN returned_detail TEXT;
+-- 1 until a process or a command works on the returned branch again: no heartbeat is expected.
+ALTER TABLE workers ADD COLUMN waits_for_author INTEGER NOT NULL DEFAULT 0;
+
+DROP TRIGGER IF EXISTS legal_no_insert;
+INSERT OR IGNORE INTO legal_transitions (machine, from_state, event, to_state)
+VALUES ('worker', 'FAILED', 'resume', 'WORKING');
+CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
+    SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
+END;
