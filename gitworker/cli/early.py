@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 
-from gitworker.cli.table import ALIASES, COMMANDS
+from gitworker.cli.command_list import ALIASES, COMMANDS
 from gitworker.errors import GitWorkerError
 from gitworker.paths import require_repository, state_paths
 from gitworker.repo.plumbing.opening import OpeningAnswers, ask, read_kept_target

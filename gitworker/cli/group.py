@@ -6,9 +6,16 @@ from importlib import import_module
 import click
 
 from gitworker import __version__
+from gitworker.cli.command_list import (
+    ALIASES,
+    COMMANDS,
+    SUBCOMMANDS,
+    Sections,
+    help_sections,
+    module_of,
+)
 from gitworker.cli.options import HELP, global_options
 from gitworker.cli.output import narrate
-from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, Sections, module_of
 
 PROGRAM = "git worker"
 USAGE = 2
@@ -29,7 +36,7 @@ rebase and fast-forward. No work of a worker is ever lost.
 
 
 class LazyGroup(click.Group):
-    """A group that finds its commands in the table of `cli.table`."""
+    """A group that finds its commands in the table of `cli.command_list`."""
 
     def __init__(
         self, name: str, sections: Sections, *, group: str = "", description: str = ""
@@ -98,7 +105,7 @@ def _unknown(word: str, known: Iterable[str]) -> str:
     return f"there is no command {word!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
 
 
-GROUP = LazyGroup("git-worker", COMMANDS, description=DESCRIPTION)
+GROUP = LazyGroup("git-worker", help_sections(), description=DESCRIPTION)
 GROUP.params.append(
     click.Option(
         ["--version"],

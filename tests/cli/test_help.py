@@ -12,8 +12,8 @@ import pytest
 from gitworker import __version__
 from gitworker.__main__ import main
 from gitworker.cli import commands
+from gitworker.cli.command_list import ALIASES, COMMANDS, SUBCOMMANDS, help_sections, module_of
 from gitworker.cli.group import GROUP
-from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, module_of
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 
@@ -59,6 +59,18 @@ def test_every_command_file_is_in_the_table() -> None:
     }
     assert files == set(named)
     assert set(ALIASES.values()) <= set(ENTRIES)
+
+
+def test_help_begins_with_the_verbs_of_every_day() -> None:
+    """The first section of the help has about a dozen verbs; the others follow by topic, once."""
+    sections = help_sections()
+    (title, first), *others = sections.items()
+    assert title == "Every day"
+    assert list(first)[:2] == ["spawn", "status"]
+    assert 10 <= len(first) <= 14
+    shown = [name for section in sections.values() for name in section]
+    assert sorted(shown) == sorted(name for section in COMMANDS.values() for name in section)
+    assert [title for title, _ in others] == list(COMMANDS)
 
 
 def test_help_imports_no_command() -> None:

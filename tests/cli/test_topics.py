@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gitworker.__main__ import main
+from gitworker.cli.command_list import COMMANDS, SUBCOMMANDS
 from gitworker.cli.pages import FORMATS, TOPICS, load_page
-from gitworker.cli.table import COMMANDS, SUBCOMMANDS
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok, run, wait_until
 from tests.conftest import git

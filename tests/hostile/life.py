@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fixtures.repos import Content, Repo, tree_bytes
-from gitworker.cli.table import SUBCOMMANDS
+from gitworker.cli.command_list import SUBCOMMANDS
 from tests.cli.kit import Answer, plain, read_line, run, running
 
 Seen = dict[str, object]  # each answer, branch and other result by its name

@@ -1,14 +1,21 @@
 """The list of commands, with the first line of each one's help, so that help imports no command.
 
 A command is the name `command` in `cli/commands/ROOM/NAME.py`. ROOM is the room of its section in
-the help, or the group's name for a command of a group (`msg/send.py`). A test compares these lines
-with the commands' own help.
+COMMANDS, or the group's name for a command of a group (`msg/send.py`). A new command is one line in
+its section; the help shows it there, or first of all if it is in EVERY_DAY. A test compares these
+lines with the commands' own help.
 """
 
 from collections.abc import Mapping
 
 Sections = Mapping[str, Mapping[str, str]]
 
+# The verbs of ordinary work, in its order. A name without a command in COMMANDS is not shown.
+EVERY_DAY = (
+    "spawn", "status", "inbox", "show", "diff", "start", "sync", "done", "approve", "reject",
+    "land", "merge", "resume", "undo",
+)  # fmt: skip
+EVERY_DAY_TITLE = "Every day"
 COMMANDS: Sections = {
     "Set up": {
         "init": "Set up gitworker in this repository.",
@@ -103,6 +110,17 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     },
 }
 ALIASES: Mapping[str, str] = {"submit": "done"}
+
+
+def help_sections() -> Sections:
+    """Return the sections of the main help: the commands of every day, then the others by topic."""
+    summaries = {name: text for section in COMMANDS.values() for name, text in section.items()}
+    sections = {
+        EVERY_DAY_TITLE: {name: summaries.pop(name) for name in EVERY_DAY if name in summaries}
+    }
+    for title, section in COMMANDS.items():
+        sections[title] = {name: text for name, text in section.items() if name in summaries}
+    return sections
 
 
 def module_of(name: str, *, group: str = "") -> str:
