@@ -24,6 +24,7 @@ from tests.conftest import git
 
 MAIN = Ref("refs/heads/main")
 TOPIC = Ref("refs/heads/auth/x")
+OLD = Ref("refs/heads/old")
 COUNTING_SINCE = (2, 41)
 
 
@@ -51,16 +52,34 @@ def branches(root: Path, *refs: Ref) -> dict[Ref, Oid]:
 
 
 def test_tips(forked: Path) -> None:
-    """Tips come with the requested subjects, and with counts if git can count."""
-    door, refs = Git(str(forked)), branches(forked, MAIN, TOPIC)
-    tips = read_tips(door, refs, against=MAIN, named={refs[TOPIC]})
-    assert {ref: tip.oid for ref, tip in tips.items()} == refs
-    assert tips[TOPIC].subject == "Add 2"
-    counts = (tips[TOPIC].ahead, tips[TOPIC].behind)
-    can_count = door.version() >= COUNTING_SINCE
-    assert (counts, tips[MAIN].subject) == (
-        ((2, 1), "Move on") if can_count else ((None, None), "")
-    )
+    """Tips come with their subjects and counts, by every supported git."""
+    git(forked, "branch", "old", "main~1")
+    refs = branches(forked, MAIN, TOPIC, OLD)
+    tips = read_tips(Git(str(forked)), refs, against=MAIN, named=set())
+    assert tips == {
+        MAIN: Tip(refs[MAIN], "Move on", 0, 0),
+        TOPIC: Tip(refs[TOPIC], "Add 2", 2, 1),
+        OLD: Tip(refs[OLD], "Start", 0, 1),
+    }
+
+
+@pytest.mark.parametrize("name", ["branch.auth/x.remote", "remote.pushDefault"])
+def test_counts_do_not_follow_the_upstream(forked: Path, name: str) -> None:
+    """The upstream and the default remote that the user has set do not change the counts."""
+    git(forked, "config", "remote.origin.url", "/none")
+    git(forked, "config", name, "origin")
+    git(forked, "config", "branch.auth/x.merge", "refs/heads/else")
+    tips = read_tips(Git(str(forked)), branches(forked, TOPIC), against=MAIN, named=set())
+    assert (tips[TOPIC].ahead, tips[TOPIC].behind) == (2, 1)
+
+
+def test_counts_of_a_branch_with_its_own_push_remote(forked: Path) -> None:
+    """An old git does not count a branch that the user's settings push elsewhere."""
+    git(forked, "config", "branch.auth/x.pushRemote", "else")
+    door = Git(str(forked))
+    tip = read_tips(door, branches(forked, TOPIC), against=MAIN, named=set())[TOPIC]
+    expected = (2, 1) if door.version() >= COUNTING_SINCE else (None, None)
+    assert ((tip.ahead, tip.behind), tip.subject) == (expected, "Add 2")
 
 
 def test_tips_without_the_target(forked: Path) -> None:

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 FIELD = "\x1f"
 COUNTS_SINCE = (2, 41)  # %(ahead-behind:…) of git-for-each-ref(1)
+# An older git counts against the branch that a push would update. This remote, which exists for one
+# process, maps every branch to the one that we compare with.
+COUNTED_REMOTE = "gitworker-status"
 # git counts all branches in one walk, which has a price: 1,000 branches take 65 ms with counts,
 # 27 ms without (git 2.55). In a list that long only the states are read.
 COUNTED_AT_MOST = 50
 
 
 class Tip(NamedTuple):
-    """The tip of a branch; ahead and behind are None if this git cannot count them cheaply."""
+    """The tip of a branch; ahead and behind are None if they are not counted."""
 
     oid: Oid
     subject: str
@@ -47,10 +50,10 @@ class CommitLine(NamedTuple):
 def read_tips(git: Git, refs: Mapping[Ref, Oid], *, against: Ref, named: Set[Oid]) -> Tips:
     """Return these branches with ahead and behind, and the subjects of the commits in `named`.
 
-    Ahead and behind are counted only for few branches, and by git ≥ 2.41; then all subjects are
-    filled. Starts one process at most, two if the counts fail, and none without work.
+    Ahead and behind are counted only for few branches; then all subjects are filled. Starts one
+    process at most, two if the counts fail, and none without work.
     """
-    if refs and len(refs) <= COUNTED_AT_MOST and git.version() >= COUNTS_SINCE:
+    if refs and len(refs) <= COUNTED_AT_MOST:
         counted = _counted(git, list(refs), against)
         if counted is not None:
             return counted
@@ -153,8 +156,13 @@ def walk_by_plumbing(git: Git, *, tip: Oid, since: Oid | None) -> Parents:
 
 def _counted(git: Git, refs: Sequence[Ref], against: Ref) -> Tips | None:
     """Return the tips with their counts, None if `against` has no commit."""
-    form = f"%(objectname)%1f%(refname)%1f%(ahead-behind:{against})%1f%(contents:subject)"
-    done = git.run("for-each-ref", f"--format={form}", "--", *refs, ok=(0, 128))
+    knows_counts = git.version() >= COUNTS_SINCE
+    counts = f"%(ahead-behind:{against})" if knows_counts else "%(push) %(push:track,nobracket)"
+    form = f"%(objectname)%1f%(refname)%1f{counts}%1f%(contents:subject)"
+    done = git.run(
+        "for-each-ref", f"--format={form}", "--", *refs, ok=(0, 128),
+        settings=() if knows_counts else _counted_settings(refs, against),
+    )  # fmt: skip
     if done.status != 0:
         return None
     wanted = set(refs)
@@ -162,6 +170,34 @@ def _counted(git: Git, refs: Sequence[Ref], against: Ref) -> Tips | None:
     for line in done.text.split("\n"):
         fields = line.split(FIELD, 3)
         if len(fields) == 4 and fields[1] in wanted:
-            ahead, behind = fields[2].split()
-            tips[Ref(fields[1])] = Tip(Oid(fields[0]), fields[3], int(ahead), int(behind))
+            ref = Ref(fields[1])
+            words = fields[2].split()
+            if knows_counts:
+                ahead, behind = map(int, words)
+            elif ref != against:
+                ahead, behind = _tracked(words, against)
+            else:
+                ahead = behind = 0
+            tips[ref] = Tip(Oid(fields[0]), fields[3], ahead, behind)
     return tips
+
+
+def _counted_settings(refs: Sequence[Ref], against: Ref) -> list[str]:
+    """Return the settings by which a push of each branch updates `against`."""
+    remote = f"remote.{COUNTED_REMOTE}"
+    pushes = [f"{remote}.push={ref}:{against}" for ref in refs]
+    return [
+        f"remote.pushDefault={COUNTED_REMOTE}", f"{remote}.url=.",
+        f"{remote}.fetch={against}:{against}", *pushes,
+    ]  # fmt: skip
+
+
+def _tracked(words: Sequence[str], against: Ref) -> tuple[int | None, int | None]:
+    """Return ahead and behind from `%(push:track)`: `ahead 1, behind 2`, or nothing if equal.
+
+    Return None if the user's settings push the branch elsewhere, or if `against` has no commit.
+    """
+    if words[:1] != [against] or "gone" in words[1:]:
+        return None, None
+    counts = {words[at]: int(words[at + 1].rstrip(",")) for at in range(1, len(words), 2)}
+    return counts.get("ahead", 0), counts.get("behind", 0)
