@@ -173,11 +173,9 @@ def _counted(git: Git, refs: Sequence[Ref], against: Ref) -> Tips | None:
             ref = Ref(fields[1])
             words = fields[2].split()
             if knows_counts:
-                ahead, behind = map(int, words)
-            elif ref != against:
-                ahead, behind = _tracked(words, against)
+                ahead, behind = _numbers(words)
             else:
-                ahead = behind = 0
+                ahead, behind = (0, 0) if ref == against else _tracked(words, against)
             tips[ref] = Tip(Oid(fields[0]), fields[3], ahead, behind)
     return tips
 
@@ -190,6 +188,11 @@ def _counted_settings(refs: Sequence[Ref], against: Ref) -> list[str]:
         f"remote.pushDefault={COUNTED_REMOTE}", f"{remote}.url=.",
         f"{remote}.fetch={against}:{against}", *pushes,
     ]  # fmt: skip
+
+
+def _numbers(words: Sequence[str]) -> tuple[int | None, int | None]:
+    """Return ahead and behind from `%(ahead-behind:…)`."""
+    return int(words[0]), int(words[1])
 
 
 def _tracked(words: Sequence[str], against: Ref) -> tuple[int | None, int | None]:
