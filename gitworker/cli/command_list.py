@@ -109,7 +109,66 @@ SUBCOMMANDS: Mapping[str, Sections] = {
         },
     },
 }
-ALIASES: Mapping[str, str] = {"submit": "done"}
+# Other words for commands. An alias runs its command.
+ALIASES: Mapping[str, str] = {
+    "new": "spawn",
+    "add": "spawn",
+    "create": "spawn",
+    "ls": "list",
+    "submit": "done",
+    "request-changes": "reject",
+    "drop": "cancel",
+}
+# A suggestion is only printed, because the word says less than its command does, or may mean
+# another one. `{worker}` is the first argument.
+SUGGESTIONS: Mapping[str, str] = {
+    "rm": "git worker cancel {worker}   (keeps the work under a rescue ref)",
+    "remove": "git worker cancel {worker}   (keeps the work under a rescue ref)",
+    "delete": "git worker cancel {worker}   (keeps the work under a rescue ref)",
+    "abort": "git worker cancel {worker}   (keeps the work under a rescue ref)",
+    "kill": "git worker cancel {worker}   (after its process ended)",
+    "clean": "git worker gc --dry-run",
+    "prune": "git worker gc --dry-run",
+    "revert": "git worker undo --list",
+    "rollback": "git worker undo --list",
+    "undo-merge": "git worker undo --list",
+    "pull": "git worker sync   (in the worker's worktree)",
+    "rebase": "git worker sync   (in the worker's worktree)",
+    "update": "git worker sync   (in the worker's worktree)",
+    "commit": "git commit   (in the worker's worktree; then git worker done)",
+    "push": "git worker done --push",
+    "finish": "git worker done",
+    "complete": "git worker done",
+    "review": "git worker diff {worker}   (then git worker approve or reject)",
+    "accept": "git worker approve {worker}",
+    "deny": "git worker reject {worker} -m TEXT",
+    "comment": "git worker reject {worker} -m TEXT   (returns the work to its author)",
+    "ship": "git worker merge {worker}",
+    "info": "git worker show {worker}",
+    "inspect": "git worker show {worker}",
+    "view": "git worker show {worker}",
+    "ps": "git worker status",
+    "history": "git worker log",
+    "logs": "git worker log {worker} --follow",
+    "tail": "git worker log {worker} --follow",
+    "launch": "git worker exec {worker} -- CMD",
+    "run": "git worker exec {worker} -- CMD",
+    "mail": "git worker msg poll",
+    "messages": "git worker msg poll",
+    "tell": "git worker msg send -h",
+    "lock": "git worker claim take -h",
+    "unlock": "git worker claim release -h",
+    "check": "git worker doctor",
+    "fix": "git worker fsck --repair",
+    "repair": "git worker fsck --repair",
+    "man": "git worker help",
+    "version": "git worker --version",
+    "hooks add": "git worker hooks install",
+    "hooks remove": "git worker hooks uninstall",
+    "msg list": "git worker msg poll --no-ack",
+    "msg read": "git worker msg poll",
+    "claim add": "git worker claim take -h",
+}
 
 
 def help_sections() -> Sections:
@@ -129,3 +188,8 @@ def module_of(name: str, *, group: str = "") -> str:
         return f"gitworker.cli.commands.{group}.{name}"
     (title,) = (title for title, section in COMMANDS.items() if name in section)
     return f"gitworker.cli.commands.{ROOMS[title]}.{name}"
+
+
+def aliases_of(name: str) -> list[str]:
+    """Return the other words that run a command."""
+    return [word for word, command in ALIASES.items() if command == name]

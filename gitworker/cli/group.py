@@ -1,5 +1,6 @@
 """The group `git worker`, which imports a command's module only when the command runs."""
 
+import shlex
 from collections.abc import Iterable
 from importlib import import_module
 
@@ -10,12 +11,14 @@ from gitworker.cli.command_list import (
     ALIASES,
     COMMANDS,
     SUBCOMMANDS,
+    SUGGESTIONS,
     Sections,
     help_sections,
     module_of,
 )
 from gitworker.cli.options import HELP, global_options
 from gitworker.cli.output import narrate
+from gitworker.errors import Invalid
 
 PROGRAM = "git worker"
 USAGE = 2
@@ -73,8 +76,7 @@ class LazyGroup(click.Group):
         """Find the command that the words name; suggest similar names if it does not exist."""
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
-            known = [*self.list_commands(ctx), *([] if self.group_name else ALIASES)]
-            raise click.UsageError(_unknown(args[0], known), ctx)
+            raise _unknown(self.group_name, args, known=self.list_commands(ctx))
         return (command.name if command else None), command, args[1:]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -98,11 +100,26 @@ def _subgroup(name: str) -> LazyGroup:
     return LazyGroup(name, SUBCOMMANDS[name], group=name, description=summary)
 
 
-def _unknown(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # 1 ms, only for an unknown command
+def near_words(word: str, known: Iterable[str]) -> list[str]:
+    """Return at most three similar words, the most similar first."""
+    from difflib import get_close_matches  # 1 ms, only for an unknown word
 
-    near = get_close_matches(word, list(known), n=3)
-    return f"there is no command {word!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+    return get_close_matches(word, list(known), n=3)
+
+
+def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
+    """Return the error for a word without a command; its hint is the command to use instead."""
+    path, words = f"{PROGRAM} {group}".rstrip(), f"{group} {args[0]}".lstrip()
+    message = f"there is no command {words!r}"
+    hint = SUGGESTIONS.get(words)
+    if hint is not None:
+        worker = next((shlex.quote(word) for word in args[1:] if word[:1] != "-"), "WORKER")
+        return Invalid(message, hint.replace("{worker}", worker), code="usage")
+    near = near_words(args[0], known if group else [*known, *ALIASES])
+    if not near:
+        return Invalid(message, f"{path} -h", code="usage")
+    message += f"; did you mean {', '.join(near)}?"
+    return Invalid(message, f"{path} {shlex.join([near[0], *args[1:]])}", code="usage")
 
 
 GROUP = LazyGroup("git-worker", help_sections(), description=DESCRIPTION)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitworker.cli.call import CommandLine
+from gitworker.cli.command_list import aliases_of
 from gitworker.cli.hot.words import SECONDS_MAX
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
@@ -101,6 +102,13 @@ class GitworkerCommand(click.Command):
         kwargs.setdefault("context_settings", HELP)
         super().__init__(*args, **kwargs)
         self.params += [option for option in global_options() if option.name != "directory"]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name the command's aliases, if it has any."""
+        aliases = aliases_of(ctx.command_path.removeprefix("git worker "))
+        if aliases:
+            formatter.write_paragraph()
+            formatter.write_text(f"Other names: {', '.join(aliases)}")
 
 
 def parse_worker_name(text: str) -> str:

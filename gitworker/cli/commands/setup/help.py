@@ -6,6 +6,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
+from gitworker.cli.group import near_words
 from gitworker.cli.options import GitworkerCommand
 from gitworker.cli.pages import FORMATS, TOPICS, load_page
 from gitworker.errors import Invalid
@@ -63,12 +64,9 @@ def _explanation(ctx: click.Context, words: tuple[str, ...]) -> str:
 
 
 def _unknown(found: Any, context: click.Context, word: str) -> str:
-    from difflib import get_close_matches  # 1 ms, only for an unknown word
-
     is_group = isinstance(found, click.Group)
     known = found.list_commands(context) if is_group else []
-    known = [*known, *TOPICS] if context.parent is None else known
-    near = get_close_matches(word, known, n=3)
+    near = near_words(word, [*known, *TOPICS] if context.parent is None else known)
     return f"there is no topic or command {word!r}" + (
         f"; did you mean {', '.join(near)}?" if near else ""
     )

@@ -32,7 +32,7 @@ def command(
 
     WORKING becomes IN_REVIEW. Refused if there is uncommitted work (--commit commits it), if the
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
-    with the target. `submit` is the same command.
+    with the target.
 
     --push then publishes the branch under its own name: to --remote, or else to the remote for
     landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
