@@ -40,8 +40,9 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     remains WORKING, so that a person can look. Any other end fails the task, which is tried again.
     A stop by an order or the time limit blocks the task until it is assigned again. A worker whose
     state the agent or a person has changed meanwhile is left alone, and so is one whose task is
-    paused or waits for an answer. If the caller has a terminal with a keyboard (`is_attended`), a
-    worker that remains WORKING is bound to the caller's process, as after `start`.
+    paused or waits for an answer, or whose work was sent back to its author. If the caller has a
+    terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
+    process, as after `start`.
     """
     code = ending.code
     reason = clipped(ending.why or reason_of(code))
@@ -67,6 +68,8 @@ def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending)
         if ending.why:
             stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
             return f"{run.worker} is {stopped.state}: {reason}"
+        if worker.waits_for_author:
+            return f"{run.worker} is still {worker.state}: its work was sent back"
         if _waits(session, run):
             return (
                 f"{run.worker} is still {worker.state}: {run.task} is paused or waits for an answer"

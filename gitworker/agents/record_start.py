@@ -16,7 +16,7 @@ from gitworker.store.api import Writer
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.messages.mailbox import newest_seq
 from gitworker.store.records.runs import Run, begin_run, find_blocking_operation, find_latest_run
-from gitworker.store.workers import Worker, find_worker, set_process
+from gitworker.store.workers import Worker, find_worker, set_author_back, set_process
 
 
 def record_start(
@@ -42,6 +42,7 @@ def record_start(
         advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})
     now, here, start = clock.now_ms(), this_origin(), find_start(pid)
     set_process(writer, name, pid=pid, start=start, origin=here)
+    set_author_back(writer, name)
     record_heartbeat(writer, name, status="working", task=task, progress=None)
     run = begin_run(
         writer, name, task, command=command, process=(pid, start),

@@ -32,7 +32,7 @@ from gitworker.store.records.tips import (
     set_due_if_moved,
     set_tip,
 )
-from gitworker.store.workers import Worker, all_workers
+from gitworker.store.workers import Worker, all_workers, set_author_back
 
 PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
@@ -134,6 +134,7 @@ def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oi
         for commit in commits:
             publish(writer, _progress(worker, commit), now=now)
         if commits:
+            set_author_back(writer, worker.worker_id)
             renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
 
 

@@ -114,6 +114,7 @@ def _quiet(
             changed_at_ms=worker.state_changed_at_ms,
             heartbeat=heartbeat,
             process_runs=process_runs(worker, moment, session.paths),
+            waits_for_author=worker.waits_for_author,
         )
         found.append((worker, facts))
     return found

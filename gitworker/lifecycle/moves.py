@@ -6,7 +6,7 @@ from typing import Any
 from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.rules import waits_for_retry
 from gitworker.model.worker import WorkerEvent
-from gitworker.states.task_moves import task_events
+from gitworker.states.task_moves import WorkerTaskEvent, task_events
 from gitworker.store.api import Writer
 from gitworker.store.claims import release_claim
 from gitworker.store.tasks import (
@@ -17,6 +17,8 @@ from gitworker.store.tasks import (
     set_task_retry,
 )
 from gitworker.store.workers import Worker
+
+RECOVERIES = frozenset({WorkerTaskEvent.RECOVERY, WorkerTaskEvent.EXPIRE})  # counted in a row
 
 
 def advance(
@@ -47,7 +49,8 @@ def advance_task(
     task = find_task(writer, worker.task_id)
     if task is None or task.assigned_agent_id not in (None, worker.worker_id):
         return task
-    left = task.recovery_count < task.max_retries if task_event == "recovery" else task.retries_left
+    recovers = task_event in RECOVERIES
+    left = task.recovery_count < task.max_retries if recovers else task.retries_left
     events = task_events(
         task_event,
         status=task.status,

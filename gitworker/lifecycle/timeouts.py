@@ -9,6 +9,7 @@ from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
+from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.api import Writer
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import (
@@ -18,6 +19,13 @@ from gitworker.store.workers import (
     set_stale_from,
     set_worker_error,
 )
+
+# A worker that lives but is silent is stopped; its task is BLOCKED until it is assigned again.
+TASK_EVENTS = {WorkerEvent.STOP: WorkerTaskEvent.TIMEOUT}
+ENDS = {
+    WorkerEvent.EXPIRE: "no sign of life for too long",
+    WorkerEvent.STOP: "its process is alive but sent no heartbeat for too long",
+}
 
 
 def apply_due(
@@ -60,11 +68,14 @@ def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
 
 
 def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
-    advance(writer, worker, event, actor="hq", metadata={"reason": "timeout"})
+    task_event = TASK_EVENTS.get(event)
+    advance(
+        writer, worker, event, actor="hq", task_event=task_event, metadata={"reason": "timeout"}
+    )
     if event is WorkerEvent.RECOVER:
         set_stale_from(writer, worker.worker_id, None)
-    if event is WorkerEvent.EXPIRE:
-        set_worker_error(writer, worker.worker_id, "no sign of life for too long")
+    if event in ENDS:
+        set_worker_error(writer, worker.worker_id, ENDS[event])
         release_task(writer, worker)
 
 

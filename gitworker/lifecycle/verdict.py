@@ -10,6 +10,7 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
+from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -17,7 +18,14 @@ from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import record_review
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, load_worker, set_review_state, set_stale_from
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_returned,
+    set_review_state,
+    set_stale_from,
+    set_worker_error,
+)
 
 
 def publish_verdict(
@@ -92,17 +100,9 @@ def send_back(
         )
         set_review_state(writer, worker.worker_id, "changes_requested")
         set_stale_from(writer, worker.worker_id, None)
-        publish_verdict(
-            writer,
-            worker,
-            {
-                "verdict": "conflict",
-                "files": files,
-                "commit": conflict.commit,
-                "subject": conflict.subject,
-            },
-            sender=session.actor,
-        )
+        facts = {"files": files, "commit": conflict.commit, "subject": conflict.subject}
+        _set_returned(writer, session, worker, reason="merge_conflict", detail=facts)
+        publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
@@ -140,21 +140,21 @@ def send_back_failed(
             metadata={"commit": commit, "reason": reason, "log": log},
         )
         set_review_state(writer, worker.worker_id, "changes_requested")
-        publish_verdict(
-            writer,
-            worker,
-            {
-                "verdict": "verify_failed",
-                "reason": reason,
-                "log": log,
-                "commit": commit,
-                "onto": onto,
-            },
-            sender=session.actor,
-        )
+        set_worker_error(writer, worker.worker_id, reason)
+        facts = {"reason": reason, "log": log, "commit": commit, "onto": onto}
+        if not ends:
+            _set_returned(writer, session, worker, reason="verify_failed", detail=facts)
+        publish_verdict(writer, worker, {"verdict": "verify_failed", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     return Refused(
         f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",
         f"less {log}",
         code="verify_failed",
     )
+
+
+def _set_returned(
+    writer: Writer, session: Session, worker: Worker, *, reason: str, detail: Mapping[str, object]
+) -> None:
+    tip = find_tip(session.git, session.repository.common_dir, worker.ref) or ""
+    set_returned(writer, worker.worker_id, reason=reason, tip=tip, detail=detail)

@@ -46,7 +46,7 @@ class WorkerFacts(NamedTuple):
     """The known facts of a worker: its state and since when, its last heartbeat, its process.
 
     `process_runs` is None if it is not known: another host, boot or PID namespace, no pid, no
-    /proc.
+    /proc. `waits_for_author`: its work was sent back, and nothing has worked on it since.
     """
 
     state: WorkerState
@@ -54,6 +54,7 @@ class WorkerFacts(NamedTuple):
     changed_at_ms: int
     heartbeat: Heartbeat | None
     process_runs: bool | None
+    waits_for_author: bool = False
 
 
 HAS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
@@ -134,14 +135,15 @@ def is_quiet(
 def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> WorkerEvent | None:
     """Return the event that is due for a worker, or None.
 
-    A worker without a heartbeat is judged by its last change of state.
+    A worker without a heartbeat is judged by its last change of state. Returned work without a
+    living process waits for its author as long as it takes.
     """
     if facts.heartbeat is not None:
         age_ms = min(heartbeat_age_ms(facts.heartbeat, moment), _wall_age(facts, moment))
     else:
         age_ms = _wall_age(facts, moment)
     if facts.state is WorkerState.WORKING:
-        return _due_at_work(facts, age_ms, settings)
+        return None if _waits_for_author(facts) else _due_at_work(facts, age_ms, settings)
     if facts.state is WorkerState.IN_REVIEW:
         late = _wall_age(facts, moment) >= settings.liveness_review_s * 1000
         return WorkerEvent.REVIEW_TIMEOUT if late else None
@@ -162,11 +164,22 @@ def _due_when_stale(
     if facts.heartbeat is None:
         silent_since_ms = facts.changed_at_ms - settings.liveness_dead_s * 1000
         late = moment.now_ms - silent_since_ms >= settings.liveness_expire_s * 1000
-        return WorkerEvent.EXPIRE if late else None
+        return _expiry(facts) if late else None
     age_ms = heartbeat_age_ms(facts.heartbeat, moment)
     if age_ms < settings.liveness_stale_s * 1000 and facts.heartbeat.ts_ms >= facts.changed_at_ms:
         return WorkerEvent.RECOVER
-    return WorkerEvent.EXPIRE if age_ms >= settings.liveness_expire_s * 1000 else None
+    return _expiry(facts) if age_ms >= settings.liveness_expire_s * 1000 else None
+
+
+def _expiry(facts: WorkerFacts) -> WorkerEvent | None:
+    """Return the end of a stale worker: a living process that is silent is stopped."""
+    if _waits_for_author(facts):
+        return None
+    return WorkerEvent.STOP if facts.process_runs else WorkerEvent.EXPIRE
+
+
+def _waits_for_author(facts: WorkerFacts) -> bool:
+    return facts.waits_for_author and not facts.process_runs
 
 
 def _wall_age(facts: WorkerFacts, moment: ClockReading) -> int:

@@ -64,7 +64,7 @@ def task_events(
 ) -> Events:
     """Return the events to fire on the task, in order, each a legal step from the one before.
 
-    `task_event` is a value of WorkerTaskEvent (ValueError otherwise). For `recovery`,
+    `task_event` is a value of WorkerTaskEvent (ValueError otherwise). For `recovery` and `expire`,
     `retries_left` is whether another recovery in a row is allowed. With `verify_failed` and no
     retry left the task ends BLOCKED, and the worker gets `stop`. Raises InvalidTransition if the
     status does not allow the event.
@@ -171,7 +171,7 @@ RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
         WorkerTaskEvent.REVIEW_TIMEOUT: _everywhere(()),
         WorkerTaskEvent.RECOVER: _everywhere(()),
         WorkerTaskEvent.RESUME_REVIEW: _everywhere(()),
-        WorkerTaskEvent.EXPIRE: _at_work(_retry),
+        WorkerTaskEvent.EXPIRE: _at_work(_recovery),
         WorkerTaskEvent.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), **_at_work((E.TIMEOUT,))},
         WorkerTaskEvent.PR_CLOSED: {
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
@@ -228,7 +228,7 @@ NAMED: Mapping[WorkerTaskEvent, E] = MappingProxyType(
         WorkerTaskEvent.FAIL: E.AGENT_FAILED,
         WorkerTaskEvent.RETRY: E.RETRY,
         WorkerTaskEvent.RECOVERY: E.RECOVERY,
-        WorkerTaskEvent.EXPIRE: E.RETRY,
+        WorkerTaskEvent.EXPIRE: E.RECOVERY,
         WorkerTaskEvent.TIMEOUT: E.TIMEOUT,
         WorkerTaskEvent.PR_CLOSED: E.PR_CLOSED,
         WorkerTaskEvent.STOP: E.ADMIN_STOP,

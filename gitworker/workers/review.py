@@ -11,7 +11,13 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
 from gitworker.store.records.reviews import record_review
-from gitworker.store.workers import Worker, load_worker, set_review_state, set_stale_from
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_returned,
+    set_review_state,
+    set_stale_from,
+)
 
 
 def reviewer_of_record(session: Session) -> str:
@@ -48,10 +54,12 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
         )  # fmt: skip
         set_review_state(writer, worker.worker_id, "changes_requested")
         set_stale_from(writer, worker.worker_id, None)
+        facts = {"note": note, "reviewer": reviewer}
+        set_returned(writer, worker.worker_id, reason="changes_requested", tip=tip, detail=facts)
         publish_verdict(
             writer,
             worker,
-            {"verdict": "changes_requested", "note": note, "reviewer": reviewer},
+            {"verdict": "changes_requested", **facts},
             sender=session.actor,
         )
         stored = load_worker(writer, worker.worker_id)

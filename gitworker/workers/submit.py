@@ -28,6 +28,7 @@ from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.records.reviews import record_review
 from gitworker.store.workers import (
     Worker,
+    clear_returned,
     load_worker,
     set_pr_url,
     set_review_state,
@@ -170,6 +171,7 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
     with session.store.write() as writer:
         require_task_held(writer, worker.task_id, worker.worker_id)
         set_review_state(writer, worker.worker_id, "pending")
+        clear_returned(writer, worker.worker_id)
         if submission.pr_url:
             set_pr_url(writer, worker.worker_id, submission.pr_url)
         advance(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gitworker import clock
+from gitworker.bus.drain import drain
 from gitworker.bus.transitions import move_task
 from gitworker.journal.sweep import sweep
 from gitworker.model.task import TaskEvent
@@ -65,7 +66,7 @@ def test_nothing_is_due(busy: Scene) -> None:
 
 
 def test_the_whole_way_down(busy: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ended and silent: WORKING→STALE, then STALE→FAILED with the task ready for a retry."""
+    """Ended and silent: WORKING→STALE, then STALE→FAILED with the task ready again."""
     stop_clocks(busy, monkeypatch)
     end_process(busy)
     age(busy, 99)
@@ -77,7 +78,7 @@ def test_the_whole_way_down(busy: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
     assert swept(busy) == ([], "STALE", "IN_PROGRESS")
     age(busy, 20)
     assert swept(busy) == (["auth"], "FAILED", "READY")
-    assert busy.task("t").retry_count == 1
+    assert (busy.task("t").retry_count, busy.task("t").recovery_count) == (0, 1)
     assert busy.task("t").assigned_agent_id is None
     assert busy.worker("auth").last_error == "no sign of life for too long"
     assert busy.execute("SELECT * FROM task_claims") == []
@@ -89,12 +90,54 @@ def test_the_whole_way_down(busy: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_last_try_ends_blocked(busy: Scene) -> None:
-    """A task without retries left is BLOCKED when its worker expires."""
-    busy.execute("UPDATE tasks SET retry_count = max_retries")
+    """A task is recovered `max_retries` times in a row; its next expiry blocks it."""
+    busy.execute("UPDATE tasks SET recovery_count = max_retries")
     end_process(busy)
     age(busy, 1000)
     assert swept(busy)[1] == "STALE"
     assert swept(busy) == (["auth"], "FAILED", "BLOCKED")
+
+
+def test_a_silent_process_times_out(busy: Scene) -> None:
+    """A worker whose process is alive without heartbeats is stopped, and its task is BLOCKED."""
+    age(busy, 1000)
+    assert swept(busy) == (["auth"], "STALE", "IN_PROGRESS")
+    assert swept(busy) == (["auth"], "FAILED", "BLOCKED")
+    steps = busy.execute("SELECT event FROM transitions ORDER BY seq DESC LIMIT 2")
+    assert [step["event"] for step in steps] == ["TIMEOUT", "stop"]
+    error = busy.worker("auth").last_error
+    assert error == "its process is alive but sent no heartbeat for too long"
+
+
+def test_a_hand_in_ends_a_row_of_recoveries(busy: Scene) -> None:
+    """After a hand-in the recoveries are counted from zero again."""
+    from gitworker.workers.submit import Submission, submit
+
+    busy.execute("UPDATE tasks SET recovery_count = max_retries")
+    commit(busy.root / (busy.worker("auth").worktree or ""), "a")
+    submit(busy.session(), "auth", Submission())
+    assert busy.task("t").recovery_count == 0
+
+
+def test_returned_work_waits_for_its_author(busy: Scene) -> None:
+    """Work that was sent back waits for ever, until a commit shows that its author is back."""
+    from gitworker.workers.review import reject
+    from gitworker.workers.submit import Submission, submit
+
+    place = busy.root / (busy.worker("auth").worktree or "")
+    commit(place, "a")
+    submit(busy.session(), "auth", Submission())
+    reject(busy.session(), "auth", note="more tests")
+    end_process(busy)
+    age(busy, 1_000_000)
+    assert swept(busy) == ([], "WORKING", "IN_PROGRESS")
+    commit(place, "b")
+    drain(busy.session())
+    assert swept(busy)[:2] == ([], "WORKING")
+    age(busy, 200)
+    assert swept(busy)[:2] == (["auth"], "STALE")
+    age(busy, 1000)
+    assert swept(busy)[:2] == (["auth"], "FAILED")
 
 
 def test_a_fresh_heartbeat_recovers(busy: Scene) -> None:

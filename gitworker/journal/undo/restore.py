@@ -40,6 +40,7 @@ from gitworker.store.workers import (
     Worker,
     load_worker,
     set_assignment,
+    set_returned,
     set_review_state,
     set_worktree,
 )
@@ -334,6 +335,7 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     worker = load_worker(writer, restored.worker_id)
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")
+    set_returned(writer, restored.worker_id, reason="withdrawn", tip=restored.tip or "", detail={})
 
 
 def _admin_dir(session: Session, restored: RestoredWorker) -> str | None:

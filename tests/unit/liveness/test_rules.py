@@ -181,6 +181,39 @@ def test_stale_recovers_or_expires(facts: WorkerFacts, due: WorkerEvent | None) 
     assert due_event(facts, MOMENT, S) is due
 
 
+@pytest.mark.parametrize(
+    ("runs", "due"),
+    [(True, WorkerEvent.STOP), (False, WorkerEvent.EXPIRE), (None, WorkerEvent.EXPIRE)],
+)
+def test_a_silent_process_is_stopped(runs: bool | None, due: WorkerEvent) -> None:
+    """A stale worker expires if its process is gone or unknown; a living one is stopped."""
+    assert due_event(stale(silent(900), 500)._replace(process_runs=runs), MOMENT, S) is due
+    assert due_event(stale(None, 600)._replace(process_runs=runs), MOMENT, S) is due
+
+
+@pytest.mark.parametrize(
+    ("facts", "runs", "due"),
+    [
+        (at_work(silent(1e6)), False, None),
+        (at_work(silent(1e6)), None, None),
+        (at_work(None), None, None),
+        (at_work(silent(1e6)), True, WorkerEvent.HEARTBEAT_TIMEOUT),
+        (stale(silent(1e6), 1e5), False, None),
+        (stale(silent(1e6), 1e5), None, None),
+        (stale(None, 1e6), None, None),
+        (stale(silent(1e6), 1e5), True, WorkerEvent.STOP),
+        (stale(silent(0), 60), False, WorkerEvent.RECOVER),
+    ],
+)
+def test_returned_work_waits_for_its_author(
+    facts: WorkerFacts, runs: bool | None, due: WorkerEvent | None
+) -> None:
+    """Work that was sent back neither becomes stale nor expires without a living process."""
+    facts = facts._replace(process_runs=runs)
+    assert due_event(facts._replace(waits_for_author=True), MOMENT, S) is due
+    assert due_event(facts, MOMENT, S) is not None
+
+
 def test_stale_in_review_waits_for_people() -> None:
     """A worker that went stale in review neither expires nor recovers by a heartbeat."""
     facts = stale(silent(1e6), 1e5)._replace(stale_from=WorkerState.IN_REVIEW)
@@ -206,7 +239,7 @@ HEARTBEATS = st.none() | st.builds(
 )
 FACTS = st.builds(
     WorkerFacts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), HEARTBEATS,
-    st.none() | st.booleans(),
+    st.none() | st.booleans(), st.booleans(),
 )  # fmt: skip
 
 
@@ -219,7 +252,7 @@ def test_only_three_states_time_out(facts: WorkerFacts) -> None:
     allowed = {
         WorkerState.WORKING: {WorkerEvent.HEARTBEAT_TIMEOUT},
         WorkerState.IN_REVIEW: {WorkerEvent.REVIEW_TIMEOUT},
-        WorkerState.STALE: {WorkerEvent.RECOVER, WorkerEvent.EXPIRE},
+        WorkerState.STALE: {WorkerEvent.RECOVER, WorkerEvent.EXPIRE, WorkerEvent.STOP},
     }
     assert event in allowed.get(facts.state, set())
 

@@ -36,8 +36,9 @@ WHERE worker_id = :worker;
 -- name: clear_assignment — a worker that is free again
 UPDATE workers SET task_id = NULL, branch = NULL, base_oid = NULL, worktree = NULL,
     admin_dir = NULL, assigned_at_ms = NULL, pid = NULL, pid_start = NULL, host = NULL,
-    boot_id = NULL, pid_ns = NULL, stale_from = NULL, review_state = NULL, pr_url = NULL,
-    returned_by = NULL, returned_tip = NULL, returned_detail = NULL, waits_for_author = 0
+    boot_id = NULL, pid_ns = NULL, stale_from = NULL, last_error = NULL, pr_url = NULL,
+    review_state = NULL, returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
+    waits_for_author = 0
 WHERE worker_id = :worker;
 
 -- name: set_process — the process of a worker
@@ -68,7 +69,7 @@ WHERE worker_id = :worker;
 -- name: set_author_back — a process or a command works on the returned branch again
 UPDATE workers SET waits_for_author = 0 WHERE worker_id = :worker AND waits_for_author = 1;
 
--- name: clear_returned — the work was handed in again
+-- name: clear_returned — the work was handed in again, so earlier failures no longer count
 UPDATE workers SET returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
-    waits_for_author = 0
+    waits_for_author = 0, last_error = NULL
 WHERE worker_id = :worker;

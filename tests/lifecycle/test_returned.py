@@ -1,0 +1,83 @@
+"""The recorded reason for which work was sent back, until it is handed in again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gitworker.errors import GitWorkerError
+from gitworker.journal.undo.undo import undo
+from gitworker.workers.approve import approve
+from gitworker.workers.cancel import reset
+from gitworker.workers.review import reject
+from tests.workers.world import World
+
+
+def returned(world: World) -> tuple[str | None, bool, dict[str, Any]]:
+    """Return the reason of `auth`, whether it waits for its author, and the details."""
+    worker = world.worker("auth")
+    return worker.returned_by, worker.waits_for_author, json.loads(worker.returned_detail or "{}")
+
+
+def test_changes_requested(world: World) -> None:
+    """A rejection records the note, the reviewer and the commit, and a hand-in clears them."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="more tests")
+    facts = {"note": "more tests", "reviewer": "Ada Tester <ada@example.org>"}
+    assert returned(world) == ("changes_requested", True, facts)
+    assert world.worker("auth").returned_tip == world.tip("auth/login")
+    world.commit("auth", {"b": "1\n"})
+    world.submit("auth")
+    assert returned(world) == (None, False, {})
+    assert world.worker("auth").returned_tip is None
+
+
+def test_a_conflict(world: World) -> None:
+    """A conflict records the files and the commit at which the replay stops."""
+    world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(GitWorkerError):
+        approve(world.session(), "auth")
+    tip = world.tip("auth/login")
+    facts = {"files": ["README"], "commit": tip, "subject": "Work"}
+    assert returned(world) == ("merge_conflict", True, facts)
+    assert world.worker("auth").returned_tip == tip
+
+
+def test_a_failed_verification(world: World) -> None:
+    """A failed verification records the reason and the log, and is the worker's last error."""
+    world.git("config", "worker.verify.commands", "test ! -e bad")
+    world.approved("auth", "login", {"bad": "1\n"})
+    world.merge("auth")
+    reason, waits, facts = returned(world)
+    assert (reason, waits) == ("verify_failed", True)
+    assert facts["log"].startswith("/")
+    assert world.worker("auth").last_error == facts["reason"]
+    world.git("rm", "-q", "bad", cwd=world.path("auth"))
+    world.commit("auth", {"good": "1\n"})
+    world.submit("auth")
+    assert (returned(world)[0], world.worker("auth").last_error) == (None, None)
+
+
+def test_reset_clears_the_error(world: World) -> None:
+    """A reset clears the last error."""
+    world.git("config", "worker.review.required", "false")
+    world.git("config", "worker.task.max-retries", "0")
+    world.git("config", "worker.verify.commands", "test ! -e bad")
+    world.approved("auth", "login", {"bad": "1\n"})
+    world.merge("auth")
+    assert world.worker("auth").state == "FAILED"
+    assert world.worker("auth").last_error is not None
+    assert returned(world) == (None, False, {})
+    reset(world.session(), "auth")
+    assert world.worker("auth").last_error is None
+
+
+def test_withdrawn(world: World) -> None:
+    """An undone landing brings the work back to its author."""
+    world.approved("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    world.land("auth")
+    undo(world.session(), None)
+    assert returned(world)[:2] == ("withdrawn", True)
+    assert world.worker("auth").returned_tip == tip
