@@ -10,11 +10,12 @@ from gitworker import clock
 from gitworker.agents.orders import others_at_work, read_orders
 from gitworker.agents.process.agent_processes import AgentProcesses, reap
 from gitworker.agents.process.signals import ENDING, PASSED_ON, SUSPENDING
-from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
+from gitworker.agents.rules import clipped, is_order
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
+from gitworker.model.message import PAUSE, RESUME, STOP
 from gitworker.store.messages.mailbox import move_cursor
 from gitworker.store.records.runs import claim_orphan, record_stop, set_paused
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.agents.orders import Order, others_at_work, read_orders
 from gitworker.agents.process.agent_processes import AgentProcesses
-from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order, may_end
+from gitworker.agents.rules import clipped, is_order, may_end
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.readings import LostRuns, lost_runs, this_moment
+from gitworker.model.message import PAUSE, RESUME, STOP
 from gitworker.store.messages.mailbox import cursor_of, move_cursor, newest_seq
 from gitworker.store.records.runs import (
     claim_orphan,

@@ -1,6 +1,7 @@
 """Decisions about a supervised run. Pure, and light: imported before the agent starts."""
 
 from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.model.message import ORDERS
 
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,")
 COMMAND_MAX = 1000  # characters of a command line that are recorded
@@ -9,7 +10,6 @@ SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV",
     13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }  # fmt: skip
-STOP, PAUSE, RESUME = "stop", "pause", "resume"
 # Programs that one command starts and all use from then on, by name.
 SHARED = frozenset({
     "tmux", "screen", "SCREEN", "gpg-agent", "ssh-agent", "dirmngr", "scdaemon", "keyboxd",
@@ -104,7 +104,7 @@ def is_shared(words: list[str]) -> bool:
 
 def is_order(command: object) -> bool:
     """Return True if a `cmd` message holds a command that a supervisor knows."""
-    return command in (STOP, PAUSE, RESUME)
+    return command in ORDERS
 
 
 def shell_status(code: int) -> int:

@@ -25,7 +25,7 @@ def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, byt
     if type in KEYS:
         keys = payload if isinstance(payload, dict) else {}
         kinds = {key: kind_of(keys[key]) for key in KEYS[type] if key in keys}
-        check_payload(type, kind_of(payload), kinds)
+        check_payload(type, kind_of(payload), kinds, keys)
     try:
         text = _ENCODE(payload)
         raw = text.encode()

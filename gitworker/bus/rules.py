@@ -7,7 +7,7 @@ is loaded, else `kind_of` does.
 from __future__ import annotations
 
 from gitworker.errors import Invalid
-from gitworker.model.message import PRIVATE, PUBLIC_TYPES, MessageType
+from gitworker.model.message import ORDERS, PRIVATE, PUBLIC_TYPES, MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ KEYS: dict[str, dict[str, tuple[str, ...]]] = {
     MessageType.LOG: {"level": TEXT, "message": TEXT},
     MessageType.SIGNAL: {"signal": TEXT},
     MessageType.CMD: {"command": TEXT, "action": TEXT, "reason": TEXT},
+}
+# The words that some keys may contain.
+WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    MessageType.LOG: {"level": ("debug", "info", "warn", "error")},
+    MessageType.SIGNAL: {"signal": ("start", "done", "ready", "blocked", "failed", "stop")},
+    MessageType.CMD: {"command": ORDERS, "action": ORDERS},
 }
 ATTEMPTS = 5  # of a handler with one message, before it becomes a dead letter
 BACKOFF_FIRST_MS = 500
@@ -65,11 +71,22 @@ def check_type(text: str) -> None:
         )
 
 
-def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) -> None:
+def check_addressee(type: str, to: str | None) -> None:
+    """Raise Invalid for a `cmd` to all agents: no supervisor carries it out."""
+    if type == MessageType.CMD and to is None:
+        raise Invalid("a cmd needs an addressee", "git worker stop WORKER   (or: pause, continue)")
+
+
+def check_payload(
+    type: str,
+    kind: str | None,
+    kinds: Mapping[str, str | None],
+    values: Mapping[str, object],
+) -> None:
     """Raise Invalid if the payload does not fit the message type.
 
     `kind` is the JSON type of the payload (None if there is no payload), `kinds` the types of its
-    keys.
+    keys, `values` the values of the keys in WORDS.
     """
     keys = KEYS.get(type)
     if keys is None or kind in (None, "null"):
@@ -81,6 +98,14 @@ def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) 
         if found is not None and found not in allowed:
             raise Invalid(
                 f"{key} in the payload of {type} must be {_shown(allowed)}, not {found}", EXAMPLE
+            )
+    for key, words in WORDS.get(type, {}).items():
+        word = values.get(key)
+        if word is not None and word not in words:
+            raise Invalid(
+                f"{key} in the payload of {type} must be one of {', '.join(words)}, not"
+                f" {ascii(word)[:80]}",
+                f'git worker msg send {type} \'{{"{key}": "{words[0]}"}}\'',
             )
 
 

@@ -6,7 +6,15 @@ from gitworker import clock
 from gitworker.bus.blobs import save_blob
 from gitworker.bus.limits.back_pressure import check_pressure
 from gitworker.bus.message_ids import new_id
-from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type, may_be_deep
+from gitworker.bus.rules import (
+    EXAMPLE,
+    KEYS,
+    WORDS,
+    check_addressee,
+    check_payload,
+    check_type,
+    may_be_deep,
+)
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
 from gitworker.store.messages.mailbox import (
@@ -16,6 +24,7 @@ from gitworker.store.messages.mailbox import (
     is_task,
     is_worker,
     payload_kinds,
+    payload_words,
     publish_message,
     task_of_worker,
 )
@@ -57,10 +66,10 @@ def send(
 ) -> str:
     """Publish a message and return its id; it is on disk on return.
 
-    `task` is the worktree's task; the draft's correlation id and the addressed task come first. A
-    known id publishes nothing. Raises Invalid for a bad type, id or payload, NotFound for an
-    unknown addressee, BackPressure if the sender or the addressee is over a limit. Nothing is
-    written then.
+    `task` is the worktree's task; the draft's correlation id, the addressed task and the addressed
+    worker's task come first. A known id publishes nothing. Raises Invalid for a bad type, id or
+    payload, NotFound for an unknown addressee, BackPressure if the sender or the addressee is over
+    a limit. Nothing is written then.
     """
     check_type(draft.type)
     for name in ("id", "correlation_id", "in_reply_to"):
@@ -69,6 +78,7 @@ def send(
     with store.read() as reader:
         if draft.payload is not None:
             _check_json(reader, draft.type, draft.payload)
+        check_addressee(draft.type, draft.to)
         to, addressed = (None, None) if draft.to is None else address(reader, draft.to)
         correlation_id = draft.correlation_id or addressed or task or own_task(reader, sender)
     check_pressure(store, sender, to, limits)
@@ -94,14 +104,15 @@ def send(
 
 
 def address(reader: Reader, to: str) -> tuple[str, str | None]:
-    """Return the agent that a name means, and the task if it names one; else raise NotFound."""
+    """Return the agent that a name means and its task, if there is one; else raise NotFound."""
     return require_addressee(reader, to), _task_named(reader, to)
 
 
 def require_addressee(reader: Reader, name: str) -> str:
     """Return the agent that a worker id, a task id or a reserved name means.
 
-    A worker id wins over an equal task id. An agent that has a heartbeat or a cursor is known too.
+    A worker id wins over an equal task id. An agent that has a heartbeat or a cursor, or has
+    published a message, is known too.
     """
     if not name.isprintable():  # such as lone surrogates, which SQLite refuses
         raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
@@ -114,9 +125,11 @@ def require_addressee(reader: Reader, name: str) -> str:
 
 
 def _task_named(reader: Reader, to: str) -> str | None:
-    """Return the task that an addressee names; None if it names a worker."""
-    if to in RESERVED or is_worker(reader, to):
+    """Return the task that an addressee names, or that the worker of this name holds."""
+    if to in RESERVED:
         return None
+    if is_worker(reader, to):
+        return task_of_worker(reader, to)
     return to if is_task(reader, to) else None
 
 
@@ -150,7 +163,8 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
         require_shallow(payload)
     if type in KEYS:
         kinds = payload_kinds(reader, payload)
-        check_payload(type, kinds["kind"], kinds)
+        values = payload_words(reader, payload) if type in WORDS else {}
+        check_payload(type, kinds["kind"], kinds, values)
 
 
 def check_text(text: str | None, name: str) -> None:

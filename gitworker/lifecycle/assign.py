@@ -16,6 +16,7 @@ from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
+from gitworker.store.messages.mailbox import begin_cursor
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import (
     add_task,
@@ -90,6 +91,7 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
     stored = load_worker(writer, new.worker)
     origin = {"branch": new.branch, "base": new.base}
     worker = advance(writer, stored, WorkerEvent.ASSIGN, actor=actor, metadata=origin)
+    begin_cursor(writer, new.worker)  # the next message is the first that it has to read
     publish(
         writer,
         Outgoing(

@@ -16,6 +16,9 @@ class MessageType:
     REVIEW_RESULT = "review_result"
     AGENT_STARTED = "agent_started"
     AGENT_STOPPED = "agent_stopped"
+    AGENT_START = "agent_start"  # this and the next two report an agent's own work
+    TOOL_USE = "tool_use"
+    ERROR = "error"
     STATUS = "status"  # this and the next three are the types that agents add
     LOG = "log"
     SIGNAL = "signal"
@@ -26,6 +29,7 @@ class MessageType:
     DEAD_LETTER = "x-dead-letter"  # to a sender: an agent's handler failed on its message
 
 
+STOP, PAUSE, RESUME = ORDERS = ("stop", "pause", "resume")  # the commands of a `cmd`
 PRIVATE = "x-"
 PUBLIC_TYPES = frozenset(
     (
@@ -33,6 +37,7 @@ PUBLIC_TYPES = frozenset(
         MessageType.TASK_DONE, MessageType.TASK_FAILED, MessageType.TASK_BLOCKED,
         MessageType.HEARTBEAT, MessageType.STATE_CHANGE, MessageType.REVIEW_REQUEST,
         MessageType.REVIEW_RESULT, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
+        MessageType.AGENT_START, MessageType.TOOL_USE, MessageType.ERROR,
         MessageType.STATUS, MessageType.LOG, MessageType.SIGNAL, MessageType.CMD,
     )
 )  # fmt: skip

@@ -104,7 +104,9 @@ def _reading(
     """Return the position of an agent; it is slow if back pressure counts it or if it lags."""
     cursor, unread = one.last_acked_seq, one.unread
     age_ms = _age(now, one.oldest_ts_ms)
-    lags = cursor > 0 and is_slow(unread, age_ms)  # an agent that never reads does not lag
+    lags = (
+        one.has_read and cursor > 0 and is_slow(unread, age_ms)
+    )  # an agent that never reads does not lag
     return ReadPosition(
         one.agent_id, cursor, unread, age_ms, dead_letters, lags or one.agent_id in slow
     )

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gitworker.bus.message_ids import new_id
 from gitworker.processes.table import find_process
+from gitworker.store.messages.mailbox import NewMessage, publish_message
 from tests.cli.kit import DEADLINE_S, PROGRAM, Answer, ok, run
 from tests.workers.world import World, wait_until
 
@@ -77,6 +79,12 @@ class SupervisedWorker:
         payload = {key: command, "reason": reason}
         body = json.dumps({key: value for key, value in payload.items() if value})
         return ok(self.world.root, "msg", "send", "cmd", body, "--to", "auth")
+
+    def foreign_order(self, payload: dict[str, str], *, to: str | None) -> None:
+        """Publish a `cmd` message as a program that checks nothing."""
+        message = NewMessage(new_id(), "cmd", ts_ms=1, sender="hq", to=to)
+        message.payload = json.dumps(payload)
+        publish_message(self.world.session().store, message)
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the rows of runs, oldest first."""

@@ -126,10 +126,10 @@ def test_only_ones_own_and_later_orders_count(auth: SupervisedWorker) -> None:
     with auth.running("sleep", "60") as process:
         auth.world.spawn("docs", "t2")
         root = auth.world.root
-        ok(root, "msg", "send", "cmd", '{"command": "stop"}')
+        auth.foreign_order({"command": "stop"}, to=None)
         ok(root, "msg", "send", "cmd", '{"command": "stop"}', "--to", "docs")
         ok(root, "msg", "send", "status", '{"command": "stop"}', "--to", "auth")
-        auth.order("dance", "please")
+        auth.foreign_order({"command": "dance", "reason": "please"}, to="auth")
         auth.order(None)
         wait_until(lambda: len(auth.logs()) == 3)
         assert auth.logs()[1:] == [
@@ -152,7 +152,7 @@ def test_orders_leave_the_agents_messages_alone(auth: SupervisedWorker) -> None:
     assert {note, sent} <= set(unread)
     ((seq,),) = auth.world.query(f"SELECT seq FROM messages WHERE id = '{sent}'")
     cursors = dict(auth.world.query("SELECT agent_id, last_acked_seq FROM cursors"))
-    assert cursors == {"auth.supervisor": seq}
+    assert cursors == {"auth": before[0]["seq"] - 1, "auth.supervisor": seq}
 
 
 def test_time_limit(auth: SupervisedWorker) -> None:

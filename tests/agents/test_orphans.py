@@ -92,7 +92,7 @@ def test_orders_are_obeyed(auth: SupervisedWorker) -> None:
         orphan.look()
         assert is_stopped(orphan.pid), "it was paused by an order since"
         auth.order("resume")
-        auth.order("dance")
+        auth.foreign_order({"command": "dance"}, to="auth")
         orphan.look()
         wait_until(lambda: not is_stopped(orphan.pid))
         auth.order("stop", "enough")

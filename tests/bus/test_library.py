@@ -53,7 +53,7 @@ def test_a_message_arrives_complete(bus: Bus, auth: Bus) -> None:
     ts = message.pop("ts")
     assert (len(ts), ts[10], ts[19], ts[23]) == (24, "T", ".", "Z")
     assert message == {
-        "seq": 1, "id": sent, "from": "hq", "to": "auth", "type": "status", "correlation_id": None,
+        "seq": 1, "id": sent, "from": "hq", "to": "auth", "type": "status", "correlation_id": "t",
         "in_reply_to": "before", "payload": {"phase": "tests", "ü": [1, None]}, "payload_ref": None,
         "payload_error": None,
     }  # fmt: skip

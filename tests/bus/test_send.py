@@ -49,7 +49,8 @@ def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]
 @pytest.mark.parametrize(
     ("draft", "options", "wanted"),
     [
-        (MessageDraft("x-note", to="auth"), {}, ("auth", None)),
+        (MessageDraft("x-note", to="auth"), {}, ("auth", "t")),
+        (MessageDraft("x-note", to="auth"), {"task": "here"}, ("auth", "t")),
         (MessageDraft("x-note", to="t"), {}, ("auth", "t")),
         (MessageDraft("x-note", to="t", correlation_id="c"), {}, ("auth", "c")),
         (MessageDraft("x-note", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
@@ -64,7 +65,7 @@ def test_addressee_and_task(
     options: dict[str, Any],
     wanted: object,
 ) -> None:
-    """The addressee is a worker or a task; the task is given, named, this place's, or one's own."""
+    """The task is given, the addressed one, the addressed worker's, this place's, or one's own."""
     sent = say(workers, state, draft, **options)
     row = workers.row("messages.by_id", id=sent)
     assert row is not None
@@ -72,14 +73,16 @@ def test_addressee_and_task(
 
 
 def test_known_addressees(workers: Database, state: StatePaths) -> None:
-    """Agents with a heartbeat or an acknowledgement can be written to; others cannot."""
+    """Agents with a heartbeat, an acknowledgement or a message can be written to; others cannot."""
     for name in ("free", "unknown"):
         with pytest.raises(NotFound), workers.read() as reader:
             require_addressee(reader, name)
     participant(state.root, "beat", "nim", "idle", "")
     acknowledge(workers, "crystal", 1)
+    say(workers, state, MessageDraft("x-note"), sender="zig")
+    known = ["nim", "crystal", "zig"]
     with workers.read() as reader:
-        assert [require_addressee(reader, n) for n in ("nim", "crystal")] == ["nim", "crystal"]
+        assert [require_addressee(reader, name) for name in known] == known
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,10 @@ def test_known_addressees(workers: Database, state: StatePaths) -> None:
         (MessageDraft("a b"), "not a message type"),
         (MessageDraft("a" * 65), "65 characters"),
         (MessageDraft("heartbeat"), "reserved"),
+        (MessageDraft("cmd", '{"command": "stop"}'), "a cmd needs an addressee"),
+        (MessageDraft("cmd", '{"command": "dance"}', to="auth"), "stop, pause, resume"),
+        (MessageDraft("log", '{"level": "loud"}'), "debug, info, warn, error"),
+        (MessageDraft("signal", '{"signal": "smoke"}'), "start, done"),
         (MessageDraft("x-note", "{"), "not valid JSON"),
         (MessageDraft("x-note", '"\0"'), "not valid JSON"),
         (MessageDraft("x-note", "[" * 501 + "]" * 501), "more than 500 deep"),

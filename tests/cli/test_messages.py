@@ -41,7 +41,7 @@ def test_send_and_poll(scene: Scene, worktree: Path) -> None:
 
 
 def test_addressing(scene: Scene, worktree: Path) -> None:
-    """A task id means its worker, a worker id wins, and others do not read it."""
+    """A task id means its worker, a worker id wins and carries its task, others do not read it."""
     scene.spawn("t1", "t2")  # a worker called like the task
     for name in ("auth", "t1", "t2", "hq"):
         ok(scene.root, "msg", "send", "cmd", "{}", "--to", name, "--id", f"to-{name}")
@@ -51,8 +51,8 @@ def test_addressing(scene: Scene, worktree: Path) -> None:
         lines = run(scene.root, "msg", "poll", "--as", worker).lines
         return [(m["id"], m["correlation_id"]) for m in lines if m["type"] == "cmd"]
 
-    assert unread("auth") == [("to-auth", None)]
-    assert unread("t1") == [("to-t1", None), ("to-t2", "t2"), ("about-t2", "t2")]
+    assert unread("auth") == [("to-auth", "t1")]
+    assert unread("t1") == [("to-t1", "t2"), ("to-t2", "t2"), ("about-t2", "t2")]
     assert unread("hq") == [("to-hq", None)]
     answer = run(scene.root, "msg", "send", "cmd", "{}", "--to", "unknown")
     assert answer == Answer(

@@ -7,15 +7,24 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.bus.consume import acknowledge
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.fail import fail
-from gitworker.workers.cancel import recycle
+from gitworker.store.messages.mailbox import StoredMessage, unread_messages
+from gitworker.workers.cancel import cancel, recycle
+from tests.store.support import send
 from tests.workers.world import World, unchanged
 
 SEED_1_FIELDS = [
     "worker_id", "state", "task_id", "branch", "assigned_at", "state_changed_at",
     "last_heartbeat", "pid", "attempt", "max_attempts", "last_error", "pr_url", "review_state",
 ]  # fmt: skip
+
+
+def unread(world: World, worker: str) -> list[StoredMessage]:
+    """Return a worker's unread messages, oldest first."""
+    with world.session().store.read() as reader:
+        return unread_messages(reader, worker, limit=100)
 
 
 def test_spawn(world: World) -> None:
@@ -43,6 +52,33 @@ def test_spawn_publishes_an_assignment(world: World) -> None:
     }  # fmt: skip
     claims = world.query("SELECT task_id, claimed_by FROM task_claims")
     assert claims == [("login", "auth")]
+
+
+def test_a_new_worker_begins_at_the_end_of_the_bus(world: World) -> None:
+    """A new worker's first unread message is its assignment, and messages to it are kept."""
+    world.spawn("auth", "login")
+    send(world.session().store, "m1")
+    world.spawn("docs", "guide")
+    assert [one.type for one in unread(world, "docs")] == ["task_assign"]
+    send(world.session().store, "m2", to_agent="early", type="x-answer")
+    send(world.session().store, "m3")
+    world.spawn("early", "t3")
+    kinds = [one.type for one in unread(world, "early")]
+    assert kinds[:2] == ["x-answer", "x-note"]
+    assert kinds[-1] == "task_assign"
+
+
+def test_a_cursor_is_begun_once(world: World) -> None:
+    """An agent that has a cursor keeps it when it becomes a worker, and at its next task."""
+    for name in ("m1", "m2"):
+        send(world.session().store, name)
+    acknowledge(world.session().store, "auth", 1)
+    world.spawn("auth", "login")
+    assert unread(world, "auth")[0].seq == 2
+    cursors = world.query("SELECT agent_id, last_acked_seq FROM cursors")
+    cancel(world.session(), "auth")
+    world.spawn("auth", "next", must_exist=True)
+    assert world.query("SELECT agent_id, last_acked_seq FROM cursors") == cursors
 
 
 def test_view_has_the_fields_of_seed_1(world: World) -> None:

@@ -42,7 +42,7 @@ from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id
 from gitworker.bus.request import wait_reply
-from gitworker.bus.rules import ATTEMPTS, check_type
+from gitworker.bus.rules import ATTEMPTS, check_addressee, check_type
 from gitworker.bus.send import INLINE_MAX_BYTES, address, check_text, own_task
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id
@@ -422,10 +422,11 @@ class Bus:
             text, raw = encode_payload(type, payload, max_bytes=self._limits.message_max_bytes)
             if len(raw) > INLINE_MAX_BYTES:
                 text, ref = None, save_blob(self.paths.blobs, raw)
+        check_addressee(type, to)
         if to is not None and to not in self._agents:
             with self.store.read() as reader:
                 name, task = address(reader, to)
-            if name == to:
+            if name == to and task is None:  # the task of a worker changes
                 self._agents.add(to)
             to = name
             correlation_id = correlation_id or task

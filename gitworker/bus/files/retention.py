@@ -163,7 +163,8 @@ def _trim(store: Store, paths: StatePaths) -> None:
 
 
 def _floor(reader: Reader, request: PruneRequest) -> PruneFloor:
-    cursors = [AckPosition(*cursor) for cursor in all_cursors(reader)]
+    """Return the floor; a cursor without a time is the start of an agent that has not read yet."""
+    cursors = [AckPosition(*cursor) for cursor in all_cursors(reader) if cursor.updated_at_ms]
     unread = []
     for cursor in cursors:
         if holds_back(cursor, living=request.living, since_ms=request.since_ms):

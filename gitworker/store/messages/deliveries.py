@@ -42,10 +42,14 @@ class BusTotals(NamedTuple):
 
 
 class StoredReader(NamedTuple):
-    """An agent's cursor, its number of unread messages, and the time of the oldest of them."""
+    """An agent's cursor, its number of unread messages, and the time of the oldest of them.
+
+    `has_read`: it has acknowledged a message; a worker's cursor exists before that.
+    """
 
     agent_id: str
     last_acked_seq: int
+    has_read: int
     unread: int
     oldest_ts_ms: int | None
 

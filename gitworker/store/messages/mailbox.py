@@ -152,6 +152,11 @@ def move_cursor(writer: Writer, agent: str, seq: int, *, now: int) -> None:
     writer.run("messages.ack", agent=agent, seq=seq, now=now)
 
 
+def begin_cursor(writer: Writer, agent: str) -> None:
+    """Let an agent without a cursor begin at the end of the bus, no message to it skipped."""
+    writer.run("messages.begin_cursor", agent=agent)
+
+
 def acknowledge_message(store: Store, agent: str, seq: int, *, now: int) -> None:
     """Move a cursor in a transaction of its own, which is not synced to disk."""
     store.write_one("messages.ack", durable=False, agent=agent, seq=seq, now=now)
@@ -165,6 +170,11 @@ def is_json(reader: Reader, text: str) -> bool:
 def payload_kinds(reader: Reader, text: str) -> Mapping[str, str | None]:
     """Return the JSON type of a payload (`kind`) and of the keys that message types define."""
     return reader.row("messages.kinds", text=text) or {}
+
+
+def payload_words(reader: Reader, text: str) -> Mapping[str, object]:
+    """Return the values of the keys of a payload that may contain certain words only."""
+    return reader.row("messages.words", text=text) or {}
 
 
 def task_of_worker(reader: Reader, worker: str) -> str | None:
@@ -184,14 +194,16 @@ def find_worker_id(reader: Reader, name: str) -> str | None:
 
 
 def find_agent_id(reader: Reader, name: str) -> str | None:
-    """Return the worker with this id or task, else the agent with a heartbeat or a cursor."""
+    """Return the worker with this id or task, else the agent that has used the bus."""
     if is_worker(reader, name):
         return name
     holder = reader.row("workers.by_task", task=name)
     if holder is not None:
         return str(holder["worker_id"])
     is_known = reader.row("liveness.of_agent", agent=name) is not None
-    return name if is_known or cursor_of(reader, name) > 0 else None
+    if is_known or cursor_of(reader, name) > 0:
+        return name
+    return name if reader.row("messages.any_from", agent=name) is not None else None
 
 
 def is_worker(reader: Reader, name: str) -> bool:

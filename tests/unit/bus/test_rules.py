@@ -16,6 +16,7 @@ from gitworker.bus.rules import (
     SLOW_AGE_MS,
     SLOW_UNREAD,
     backoff_ms,
+    check_addressee,
     check_payload,
     check_type,
     is_slow,
@@ -64,7 +65,8 @@ def test_other_types_are_refused(text: str, complaint: str) -> None:
 def judge(type: str, payload: Any) -> None:
     """Check a payload as the library does."""
     keys = payload if isinstance(payload, dict) else {}
-    check_payload(type, kind_of(payload), {key: kind_of(value) for key, value in keys.items()})
+    kinds = {key: kind_of(value) for key, value in keys.items()}
+    check_payload(type, kind_of(payload), kinds, keys)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +102,24 @@ def test_payloads_are_checked_leniently(type: str, payload: Any) -> None:
         ("signal", {"signal": False}, "must be a string, not false"),
         ("cmd", {"action": 1.5}, "must be a string, not real"),
         ("cmd", {"command": "stop", "reason": []}, "reason in the payload of cmd"),
+        ("cmd", {"command": "dance"}, "must be one of stop, pause, resume, not 'dance'"),
+        ("cmd", {"action": ""}, "action in the payload of cmd must be one of .*, not ''"),
+        ("log", {"level": "loud"}, "level in the payload of log must be one of .*, not 'loud'"),
+        ("signal", {"signal": "smoke"}, "must be one of start, .*, not 'smoke'"),
     ],
 )
 def test_wrong_types_are_refused(type: str, payload: Any, complaint: str) -> None:
     """A documented key cannot hold another kind of value."""
     with pytest.raises(Invalid, match=complaint):
         judge(type, payload)
+
+
+def test_a_cmd_has_an_addressee() -> None:
+    """A `cmd` to all agents is refused; every other type may be a broadcast."""
+    check_addressee("cmd", "auth")
+    check_addressee("log", None)
+    with pytest.raises(Invalid, match="a cmd needs an addressee"):
+        check_addressee("cmd", None)
 
 
 @given(JSON)
@@ -119,7 +133,7 @@ def test_kinds_are_named_as_sqlite_does(value: Any) -> None:
 def test_a_value_outside_json_has_no_kind() -> None:
     """A value that JSON does not have has no kind."""
     assert kind_of(object()) is None
-    check_payload("status", "object", dict.fromkeys(KEYS["status"]))
+    check_payload("status", "object", dict.fromkeys(KEYS["status"]), {})
 
 
 def test_pauses_double_up_to_a_minute() -> None:

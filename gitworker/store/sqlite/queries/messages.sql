@@ -103,6 +103,21 @@ SELECT json_type(:text) AS kind,
     json_type(:text, '$.action') AS action,
     json_type(:text, '$.reason') AS reason;
 
+-- name: words — the values of the keys that may contain certain words only
+SELECT json_extract(:text, '$.level') AS level, json_extract(:text, '$.signal') AS signal,
+    json_extract(:text, '$.command') AS command, json_extract(:text, '$.action') AS action;
+
+-- name: any_from — whether an agent has published a message
+-- No index begins with from_agent: one step for each type, as in observe.messages_of_worker.
+WITH RECURSIVE types (type) AS (
+    SELECT MIN(type) FROM messages
+    UNION ALL
+    SELECT (SELECT MIN(m.type) FROM messages AS m WHERE m.type > types.type)
+    FROM types WHERE types.type IS NOT NULL
+)
+SELECT 1 AS found FROM types CROSS JOIN messages AS m
+    ON m.type = types.type AND m.from_agent = :agent LIMIT 1;
+
 -- name: cursor — how far an agent has acknowledged
 SELECT COALESCE(
     (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0) AS seq;
@@ -113,13 +128,21 @@ ON CONFLICT (agent_id) DO UPDATE SET
     last_acked_seq = MAX(CAST(cursors.last_acked_seq AS INTEGER), excluded.last_acked_seq),
     updated_at_ms = excluded.updated_at_ms;
 
+-- name: begin_cursor — the first position of a worker: the end of the bus, or before the first
+-- message to it; `updated_at_ms` 0 means that it has never acknowledged anything
+INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms)
+SELECT :agent, COALESCE((SELECT MIN(seq) - 1 FROM messages WHERE to_agent = :agent),
+    (SELECT MAX(seq) FROM messages), 0), 0
+WHERE true
+ON CONFLICT (agent_id) DO NOTHING;
+
 -- name: totals — the number of messages and the time of the oldest
 SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,
     (SELECT CAST(ts_ms AS INTEGER) FROM messages ORDER BY seq LIMIT 1) AS first_ts_ms
 FROM messages;
 
 -- name: readers — every known agent, with its cursor and its number of unread messages
-SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq,
+SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq, has_read,
     (SELECT COUNT(*) FROM (SELECT 1 FROM messages
         WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to))
     + (SELECT COUNT(*) FROM (SELECT 1 FROM messages
@@ -133,7 +156,8 @@ SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq,
     )) AS oldest_ts_ms
 FROM (
     SELECT known.agent_id,
-        COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0) AS last_acked_seq
+        COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0) AS last_acked_seq,
+        COALESCE(CAST(cursors.updated_at_ms AS INTEGER), 0) > 0 AS has_read
     FROM (
         SELECT agent_id FROM cursors UNION SELECT agent_id FROM heartbeats
         UNION SELECT worker_id FROM workers
