@@ -10,6 +10,7 @@ import os
 from gitworker.errors import Unavailable
 from gitworker.paths import open_regular
 
+INLINE_MAX_BYTES = 4096  # a larger payload is a blob, by the bus protocol
 PREFIX = "sha256-"
 HEX = frozenset("0123456789abcdef")
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gitworker.bus.blobs import INLINE_MAX_BYTES, save_blob
 from gitworker.bus.message_ids import new_id
 from gitworker.model.ids import HQ
 from gitworker.store.api import Writer
@@ -33,8 +34,18 @@ def json_text(value: object) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
-    """Insert the message unless its id exists; return the id."""
+def publish(writer: Writer, message: Outgoing, *, now: int, blobs: str | None = None) -> str:
+    """Insert the message unless its id exists; return the id.
+
+    With `blobs`, a large payload is stored as a file in that directory. It cannot be collected
+    before the message refers to it, because a collection needs a write transaction, too.
+    """
+    payload = None if message.payload is None else json_text(message.payload)
+    payload_ref = None
+    if blobs is not None and payload is not None:
+        raw = payload.encode()
+        if len(raw) > INLINE_MAX_BYTES:
+            payload, payload_ref = None, save_blob(blobs, raw)
     new = NewMessage(
         message.id or new_id(),
         message.type,
@@ -43,7 +54,8 @@ def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
         to=message.to,
         correlation_id=message.correlation_id,
         in_reply_to=message.in_reply_to,
-        payload=None if message.payload is None else json_text(message.payload),
+        payload=payload,
+        payload_ref=payload_ref,
     )
     insert_message(writer, new)
     return new.id

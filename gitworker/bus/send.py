@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitworker import clock
-from gitworker.bus.blobs import save_blob
+from gitworker.bus.blobs import INLINE_MAX_BYTES, save_blob
 from gitworker.bus.limits.back_pressure import check_pressure
 from gitworker.bus.message_ids import new_id
 from gitworker.bus.rules import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from gitworker.bus.limits.send_limits import Limits
     from gitworker.store.api import Reader, Store
 
-INLINE_MAX_BYTES = 4096  # a larger payload is a blob, by the bus protocol
 ID_MAX = 200
 
 

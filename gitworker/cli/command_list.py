@@ -56,6 +56,7 @@ COMMANDS: Sections = {
     },
     "Talk": {
         "msg": "Send, read and follow messages on the bus.",
+        "task": "Show the tasks themselves.",
         "claim": "Claim tasks, paths and other resources for a limited time.",
     },
     "Clean up and repair": {
@@ -79,6 +80,7 @@ ROOMS: Mapping[str, str] = {
     "Clean up and repair": "repair",
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
+    "task": {"Commands": {"text": "Print the text of a task."}},
     "msg": {
         "Commands": {
             "send": "Send a message and print its id.",

@@ -19,11 +19,14 @@ from gitworker.store.api import Reader, Writer
 from gitworker.store.messages.mailbox import begin_cursor
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import (
+    StoredTask,
     add_task,
     assign_task,
     find_task,
+    find_task_text,
     open_dependencies,
     require_stored_task,
+    set_task_text,
     set_task_title,
 )
 from gitworker.store.workers import Worker, add_worker, find_worker, load_worker, set_assignment
@@ -33,7 +36,10 @@ if TYPE_CHECKING:
 
 
 class Assignment(NamedTuple):
-    """A worker, its task, and the branch and worktree for it; `parent` if it is stacked on one."""
+    """A worker, its task, and the branch and worktree for it; `parent` if it is stacked on one.
+
+    A `text` of None keeps the text that the task has.
+    """
 
     worker: WorkerId
     task: TaskId
@@ -43,6 +49,7 @@ class Assignment(NamedTuple):
     worktree: str
     admin_dir: str
     parent: Parent | None = None
+    text: str | None = None
 
 
 def require_assignable(
@@ -80,7 +87,7 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
     worker = known or add_worker(writer, new.worker, now)
     if is_landed(worker.state):
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
-    _record_task(writer, session, new, now)
+    task = _record_task(writer, session, new, now)
     set_assignment(
         writer, new.worker, task=new.task, branch=new.branch, base_oid=new.base,
         worktree=new.worktree, admin_dir=new.admin_dir, now=now,
@@ -99,9 +106,10 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
             sender=actor,
             to=new.worker,
             correlation_id=new.task,
-            payload={**origin, "worktree": new.worktree},
+            payload={**origin, "worktree": new.worktree, **_words_of(writer, task)},
         ),
         now=now,
+        blobs=session.paths.blobs,
     )
     record_tip(writer, ref_of(new.branch), new.base)
     if known is not None or new.parent is not None:
@@ -109,8 +117,11 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
     return worker
 
 
-def _record_task(writer: Writer, session: Session, new: Assignment, now: int) -> None:
-    """Add the task, or change its title; raise Conflict if it got an open dependency."""
+def _record_task(writer: Writer, session: Session, new: Assignment, now: int) -> StoredTask:
+    """Add the task, or change its title and text; return it.
+
+    Raises Conflict if it got an open dependency.
+    """
     if find_task(writer, new.task) is None:
         add_task(
             writer,
@@ -122,9 +133,18 @@ def _record_task(writer: Writer, session: Session, new: Assignment, now: int) ->
         )
     elif new.title:
         set_task_title(writer, new.task, new.title)
+    if new.text is not None:
+        set_task_text(writer, new.task, new.text)
     task = require_stored_task(writer, new.task)
     if waits_for_dependencies(task.status) and open_dependencies(writer, new.task):
         raise Conflict(f"task {new.task} got a dependency meanwhile", "git worker list")
+    return task
+
+
+def _words_of(writer: Writer, task: StoredTask) -> dict[str, str]:
+    """Return the title and the text of a task, without empty ones."""
+    words = {"title": task.title, "text": find_task_text(writer, task.id)}
+    return {name: value for name, value in words.items() if value}
 
 
 def _record_parent(writer: Writer, new: Assignment, now: int) -> None:

@@ -53,6 +53,7 @@ RENDERED_BY = {
     "gitworker.service.care": "gitworker.service.results_care:fields_json",
     "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
+    "gitworker.tasks.task_text": "gitworker.tasks.task_text:json_task_text",
     "gitworker.verify.trust": "gitworker.service.results:trust_json",
     "gitworker.verify.verify": "gitworker.service.results:verdict_json",
     "gitworker.workers.adopt": "gitworker.service.results:adopted_json",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gitworker.observe.workers.status import StatusScreen
     from gitworker.radar.radar import RadarResult
     from gitworker.repo.hooks.hook_status import HookStatus
+    from gitworker.tasks.task_text import TaskText
     from gitworker.worktrees.pool.keep_ready import PoolState
 
 
@@ -45,6 +46,23 @@ class ViewMethods(ServiceBase):
 
         with self._reading() as session:
             return read_show(session, self._worker(session, worker))
+
+    def task_text(self, task: str | None = None) -> TaskText:
+        """Return the title and the text of a task, by its id, its worker or its branch.
+
+        Raises NotFound for an unknown name, and for a worker without a task.
+        """
+        from gitworker.errors import NotFound
+        from gitworker.tasks.task_text import find_text
+
+        with self._reading() as session:
+            found = find_text(session, task) if task else None
+            if found is None:
+                worker = self._worker(session, task)
+                found = find_text(session, worker.task_id) if worker.task_id else None
+            if found is None:
+                raise NotFound(f"worker {worker.worker_id} has no task", "git worker list")
+            return found
 
     def diff(
         self,

@@ -28,19 +28,27 @@ class WorkMethods(ServiceBase):
         task: str,
         *,
         title: str = "",
+        text: str | bytes | None = None,
         start: str | None = None,
         must_exist: bool = False,
     ) -> SpawnedWorker:
         """Give a worker a task: a branch, a worktree with our hooks, state ASSIGNED.
 
-        `start` is a revision, a remote branch, or another worker to build on. With `must_exist` the
-        worker is not created.
+        `text` is the work to do, as text or UTF-8; None keeps that of a known task. `start` is a
+        revision, a remote branch, or another worker to build on. With `must_exist` the worker is
+        not created.
         """
         from gitworker.model.ids import parse_task_id, parse_worker_id
+        from gitworker.tasks.rules_task_text import parse_task_text
         from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
         wanted = SpawnRequest(
-            parse_worker_id(worker), parse_task_id(task), title, start, must_exist
+            parse_worker_id(worker),
+            parse_task_id(task),
+            title,
+            start,
+            must_exist,
+            None if text is None else parse_task_text(text),
         )
         with self._acting() as session:
             spawned = spawn(session, wanted)

@@ -48,6 +48,17 @@ def all_tasks(reader: Reader) -> list[StoredTask]:
     return [_task(row) for row in reader.rows("tasks.all")]
 
 
+def find_task_text(reader: Reader, task: str) -> str:
+    """Return the text of a task, which can be large; empty if the task has none."""
+    row = reader.row("tasks.text", task=task)
+    return "" if row is None else str(row["description"])
+
+
+def all_task_ids(reader: Reader) -> list[str]:
+    """Return the ids of all tasks."""
+    return [row["id"] for row in reader.rows("tasks.ids")]
+
+
 def open_dependencies(reader: Reader, task: str) -> list[str]:
     """Return the ids of the dependencies that are not COMPLETED."""
     return [row["id"] for row in reader.rows("tasks.open_dependencies", task=task)]
@@ -99,6 +110,11 @@ def set_task_error(writer: Writer, task: str, error: str) -> None:
 def set_task_title(writer: Writer, task: str, title: str) -> None:
     """Record the title of a task."""
     writer.run("tasks.set_title", task=task, title=title)
+
+
+def set_task_text(writer: Writer, task: str, text: str) -> None:
+    """Record the text of a task: the work to do, in words."""
+    writer.run("tasks.set_text", task=task, text=text)
 
 
 def _task(row: Row) -> StoredTask:

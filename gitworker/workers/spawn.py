@@ -36,7 +36,8 @@ from gitworker.worktrees.worktree_root import ready_root
 class SpawnRequest(NamedTuple):
     """A worker and its task; `must_exist` means that the worker must exist already (assign).
 
-    `start` is a revision, a remote branch or a worker, None for the target's tip.
+    `start` is a revision, a remote branch or a worker, None for the target's tip. A `text` of None
+    keeps the text of a known task.
     """
 
     worker: WorkerId
@@ -44,6 +45,7 @@ class SpawnRequest(NamedTuple):
     title: str = ""
     start: str | None = None
     must_exist: bool = False
+    text: str | None = None
 
 
 class SpawnedWorker(NamedTuple):
@@ -82,8 +84,9 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             crash_point("spawn.hooks")
             populate_worktree(session, path, is_warm=is_warm)
             new = Assignment(
-                request.worker, request.task, request.title, branch, base, path, admin_dir, parent
-            )
+                request.worker, request.task, request.title, branch, base, path, admin_dir, parent,
+                request.text,
+            )  # fmt: skip
             with session.store.write() as writer:
                 worker = record_assignment(writer, session, new)
                 close_operation(

@@ -56,6 +56,7 @@ MAY_WAIT = {
     "gitworker/paths.py": "has the opener itself",
     "gitworker/proc.py": "writes the trace that GITWORKER_TRACE names",
     "gitworker/cli/hot/send.py": "reads the payload that its user names",
+    "gitworker/cli/commands/task/text_options.py": "reads the text that its user names",
     "gitworker/cli/commands/repair/validate.py": "reads the log that its user names",
 }
 # Import name → the folder that may import it, and whether it may at module level.

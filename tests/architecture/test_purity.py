@@ -42,6 +42,7 @@ PURE_STANDARD = (
     "textwrap",
     "types",
     "typing",
+    "unicodedata",
 )
 PURE_OURS = ("gitworker.errors", "gitworker.model", "gitworker.states")
 PURE_FOR_RULES = ("gitworker.config.Settings",)  # a frozen record from the callers

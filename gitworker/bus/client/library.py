@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from gitworker import clock
-from gitworker.bus.blobs import blob_bytes, save_blob
+from gitworker.bus.blobs import INLINE_MAX_BYTES, blob_bytes, save_blob
 from gitworker.bus.client.handle_messages import Policy, process
 from gitworker.bus.client.received_message import Message
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
@@ -43,7 +43,7 @@ from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id
 from gitworker.bus.request import wait_reply
 from gitworker.bus.rules import ATTEMPTS, check_addressee, check_type
-from gitworker.bus.send import INLINE_MAX_BYTES, address, check_text, own_task
+from gitworker.bus.send import address, check_text, own_task
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import StatePaths, require_repository, state_paths

@@ -29,7 +29,7 @@ from gitworker.store.heartbeats import find_heartbeat
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import Stack, find_stack
-from gitworker.store.tasks import StoredTask, find_task, open_dependencies
+from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_dependencies
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class WorkerView:
     target: str
     worker: Worker
     task: StoredTask | None
+    task_text: str
     dependencies: tuple[str, ...]
     waits_for: str | None
     life: LivenessView
@@ -131,6 +132,7 @@ class WorkerView:
 class _Stored:
     worker: Worker
     task: StoredTask | None
+    task_text: str
     dependencies: tuple[str, ...]
     life: LivenessView
     stack: Stack | None
@@ -152,6 +154,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         target=session.target_name,
         worker=worker,
         task=task,
+        task_text=stored.task_text,
         dependencies=stored.dependencies,
         waits_for=waits_for(worker.state, task_status=status, stale_from=worker.stale_from),
         life=stored.life,
@@ -177,6 +180,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
     return _Stored(
         worker=worker,
         task=task,
+        task_text=find_task_text(reader, task_id) if task_id else "",
         dependencies=tuple(open_dependencies(reader, task_id)) if task_id else (),
         life=_life(session, find_heartbeat(reader, name), worker, moment),
         stack=find_stack(reader, name, task_id),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LABEL = 10
 SHORT = 10
 FILES_SHOWN = 10
+TEXT_LINES_SHOWN = 10
+TEXT_CHARS_SHOWN = 4000  # looked at for these lines
 WHOLE = frozenset({"worktree", "pull req.", "log"})  # never cut, so that they can be copied
 RUNS = {True: "is alive", False: "has ended", None: "cannot be seen from here"}
 
@@ -156,6 +158,8 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
 
 def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
     branching = show.branching
+    if show.task_text.strip():
+        yield "text", _text_lines(show)
     if branching is not None and branching.own:
         title = f"{count_text(branching.own, 'commit')} that would land"
         lines = [f"{one.oid[:SHORT]}  {one.subject}" for one in branching.commits]
@@ -174,6 +178,14 @@ def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
                 for event in show.events
             ],
         )
+
+
+def _text_lines(show: WorkerView) -> list[str]:
+    text = show.task_text
+    lines = text[:TEXT_CHARS_SHOWN].strip().splitlines()
+    if len(lines) <= TEXT_LINES_SHOWN and len(text) <= TEXT_CHARS_SHOWN:
+        return lines
+    return [*lines[:TEXT_LINES_SHOWN], f"… (all of it: git worker task text {show.worker.task_id})"]
 
 
 def uncommitted_text(status: CheckoutStatus) -> str:
@@ -195,7 +207,7 @@ def _json_task(show: WorkerView) -> dict[str, Any] | None:
     if task is None:
         return None
     return {
-        "id": task.id, "title": task.title, "status": task.status.value,
+        "id": task.id, "title": task.title, "text": show.task_text, "status": task.status.value,
         "attempt": task.retry_count + 1, "max_attempts": task.max_retries + 1,
         "waits_for": list(show.dependencies),
     }  # fmt: skip

@@ -192,7 +192,7 @@ def test_json(session: Session, state: str) -> None:
     deleted = state == "deleted"
     assert document["task"] == {
         "id": "skills", "title": "", "status": "AWAITING_APPROVAL", "attempt": 1,
-        "max_attempts": 4, "waits_for": [],
+        "max_attempts": 4, "waits_for": [], "text": "",
     }  # fmt: skip
     assert document["commits"]["ahead"] == 1
     assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"

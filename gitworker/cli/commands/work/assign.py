@@ -4,6 +4,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.task.text_options import read_text, text_options
 from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
@@ -20,9 +21,16 @@ from gitworker.service.results import spawned_json
     help="Begin at a commit, or at a worker's branch.",
 )
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
+@text_options
 @click.pass_obj
 def command(
-    call: CommandLine, worker: ids.WorkerId, task: ids.TaskId, start: str | None, title: str | None
+    call: CommandLine,
+    worker: ids.WorkerId,
+    task: ids.TaskId,
+    start: str | None,
+    title: str | None,
+    message: str | None,
+    file: str | None,
 ) -> None:
     """Give the next task to a free worker.
 
@@ -30,9 +38,12 @@ def command(
     the path of the new worktree.
 
     \b
-      cd "$(git worker assign auth password-reset)"
+      cd "$(git worker assign auth password-reset -F task.md)"
     """
-    spawned = call.service().spawn(worker, task, title=title or "", start=start, must_exist=True)
+    text = read_text(message, file)
+    spawned = call.service().spawn(
+        worker, task, title=title or "", text=text, start=start, must_exist=True
+    )
     if call.as_json:
         output.document(spawned_json(spawned))
     else:

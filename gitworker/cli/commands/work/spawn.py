@@ -6,6 +6,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.task.text_options import read_text, text_options
 from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
 from gitworker.cli.options import TaskId, Text, WorkerId
 from gitworker.model import ids
@@ -23,6 +24,7 @@ from gitworker.service.results import spawned_json
     help="Begin at a commit, or at a worker's branch.",
 )
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
+@text_options
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
 @click.pass_context
 def command(
@@ -31,6 +33,8 @@ def command(
     task: ids.TaskId,
     start: str | None,
     title: str | None,
+    message: str | None,
+    file: str | None,
     in_tmux: bool,
 ) -> int:
     """Give a worker a task, with its own branch and worktree.
@@ -42,11 +46,14 @@ def command(
     --from with another worker (or its task, or its branch) builds on its work: the new branch lands
     after it, with its own commits only, even if the other branch is amended or rebased meanwhile.
 
+    The task's text is the work to do. It stays with the task: the worker reads it by `git worker
+    task text`, and gets it in its task_assign message. A task that is assigned again keeps it.
+
     With a command after --, runs that command in the worktree under supervision, as `exec` does.
     Standard output and the exit status are then the command's.
 
     \b
-      cd "$(git worker spawn auth login-form --title 'Build the login form')"
+      cd "$(git worker spawn auth login-form -m 'Build the login form')"
       git worker spawn auth login-form -- claude -p 'Build the login form'
     """
     call: CommandLine = ctx.obj
@@ -55,7 +62,8 @@ def command(
         from gitworker.agents.launch import require_program  # 5 ms, only with a command
 
         require_program(program[0], os.environ, directory=None)
-    spawned = call.service().spawn(worker, task, title=title or "", start=start)
+    text = read_text(message, file)
+    spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 

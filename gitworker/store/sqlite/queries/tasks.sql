@@ -2,6 +2,12 @@
 INSERT INTO tasks (id, title, requires_approval, max_retries, status_changed_at_ms, created_at_ms)
 VALUES (:task, :title, :requires_approval, :max_retries, :now, :now);
 
+-- name: text — the text of a task
+SELECT description FROM tasks WHERE id = :task;
+
+-- name: ids — the ids of all tasks
+SELECT id FROM tasks;
+
 -- name: by_id — one task
 SELECT id, title, status, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
@@ -50,3 +56,6 @@ UPDATE tasks SET last_error = :error WHERE id = :task;
 
 -- name: set_title — the title of a task
 UPDATE tasks SET title = :title WHERE id = :task;
+
+-- name: set_text — the text of a task
+UPDATE tasks SET description = :text WHERE id = :task;

@@ -1,0 +1,1 @@
+"""Tasks: their ids, their texts."""
