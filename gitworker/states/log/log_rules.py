@@ -17,7 +17,9 @@ RULES: Mapping[str, str] = MappingProxyType(
         "monotonic-progress": "A terminal state is never left.",
         "incarnation-order": "`task#n+1` begins only after `task#n` has ended.",
         "worker-assignment": "Only a line to `running` names a worker.",
-        "retry-limit": "`retry_count` never exceeds `max_retries`.",
+        "retry-limit": (
+            "`retry_count` never exceeds `max_retries`, and a task is retried only below it."
+        ),
         "timestamp-ordering": "`created_at` ≤ `started_at` ≤ `completed_at`.",
         "dependency-satisfaction": (
             "On a line to `queued`, every task in `dependencies` has completed in some incarnation,"

@@ -23,6 +23,8 @@ class TaskFacts:
     critical: bool = True
     workstream: str | None = None
     worker: str | None = None
+    retry_count: int | None = None
+    max_retries: int | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -45,9 +47,9 @@ class TaskRules:
     def check(self, entry: LogLine, task_id: str) -> Iterator[Fault]:
         """Record the line's facts and yield the rules that it breaks."""
         facts = self.tasks.setdefault(task_id, TaskFacts())
+        yield from _check_retries(entry, facts)
         _record_facts(facts, entry)
         yield from _check_worker(entry)
-        yield from _check_retries(entry)
         yield from _check_times(entry)
         if entry.to_state == V.QUEUED and not facts.waives_dependencies:
             yield from self._check_dependencies(entry)
@@ -70,6 +72,10 @@ def _record_facts(facts: TaskFacts, entry: LogLine) -> None:
     facts.waives_dependencies |= entry.metadata.get("waived") == "dependencies"
     if isinstance(critical := entry.metadata.get("critical"), bool):
         facts.critical = critical
+    if (count := entry.int_of("retry_count")) is not None:
+        facts.retry_count = count
+    if (limit := entry.int_of("max_retries")) is not None:
+        facts.max_retries = limit
 
 
 def _check_worker(entry: LogLine) -> Iterator[Fault]:
@@ -78,10 +84,22 @@ def _check_worker(entry: LogLine) -> Iterator[Fault]:
         yield "worker-assignment", f"a {entry.to_state} task has no worker, here {worker}"
 
 
-def _check_retries(entry: LogLine) -> Iterator[Fault]:
-    count, limit = entry.int_of("retry_count"), entry.int_of("max_retries")
-    if count is not None and limit is not None and count > limit:
+def _check_retries(entry: LogLine, before: TaskFacts) -> Iterator[Fault]:
+    """Check the limit, and that a task with no retries left is not retried.
+
+    The count on a line to `retrying` may include this retry already, so the last known one decides.
+    """
+    count = entry.int_of("retry_count")
+    limit = entry.int_of("max_retries")
+    limit = before.max_retries if limit is None else limit
+    if limit is None:
+        return
+    if count is not None and count > limit:
         yield "retry-limit", f"retry_count {count} exceeds max_retries {limit}"
+    elif (entry.from_state, entry.to_state) == (V.RUNNING, V.RETRYING):
+        used = count if before.retry_count is None else before.retry_count
+        if used is not None and used >= limit:
+            yield "retry-limit", f"{entry.entity} is retried after {used} of {limit} retries"
 
 
 def _check_times(entry: LogLine) -> Iterator[Fault]:

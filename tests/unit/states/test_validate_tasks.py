@@ -26,6 +26,31 @@ def test_retries_have_a_limit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("running", "retrying", "is_valid"),
+    [
+        ({"retry_count": 2, "max_retries": 3}, {"retry_count": 2, "max_retries": 3}, True),
+        ({"retry_count": 2, "max_retries": 3}, {"retry_count": 3, "max_retries": 3}, True),
+        ({"retry_count": 3, "max_retries": 3}, {"retry_count": 3, "max_retries": 3}, False),
+        ({"retry_count": 3, "max_retries": 3}, {"retry_count": 4, "max_retries": 3}, False),
+        ({"retry_count": 3, "max_retries": 3}, {}, False),
+        ({"max_retries": 0}, {"retry_count": 0}, False),
+        ({}, {"retry_count": 3, "max_retries": 3}, False),
+        ({}, {"retry_count": 2, "max_retries": 3}, True),
+        ({}, {"max_retries": 3}, True),
+        ({"retry_count": 3}, {}, True),
+    ],
+)
+def test_a_retry_needs_a_retry_left(
+    running: dict[str, int], retrying: dict[str, int], *, is_valid: bool
+) -> None:
+    """A task goes from running to retrying only with fewer retries than its limit."""
+    start = task_to("t", "queued")
+    run = line("task t queued>running worker_started", **running)
+    retry = line("task t running>retrying execution_failed", **retrying)
+    assert findings(*start, run, retry) == ([] if is_valid else ["3 retry-limit"])
+
+
+@pytest.mark.parametrize(
     ("created", "started", "completed", "broken"),
     [
         ("01", "02", "03", 0),
