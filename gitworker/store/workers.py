@@ -164,9 +164,10 @@ def clear_returned(writer: Writer, worker: str) -> None:
     writer.run("workers.clear_returned", worker=worker)
 
 
-def set_pr_url(writer: Writer, worker: str, pr_url: str) -> None:
-    """Record the address of a worker's pull request."""
-    writer.run("workers.set_pr", worker=worker, pr_url=pr_url)
+def set_pr_url(writer: Writer, worker: Worker, pr_url: str) -> None:
+    """Record the address of the pull request of a worker and its task."""
+    writer.run("workers.set_pr", worker=worker.worker_id, pr_url=pr_url)
+    writer.run("tasks.set_pr", task=worker.task, pr_url=pr_url)
 
 
 def set_worktree(

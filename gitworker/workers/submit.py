@@ -173,7 +173,7 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
         set_review_state(writer, worker.worker_id, "pending")
         clear_returned(writer, worker.worker_id)
         if submission.pr_url:
-            set_pr_url(writer, worker.worker_id, submission.pr_url)
+            set_pr_url(writer, worker, submission.pr_url)
         advance(
             writer, worker, WorkerEvent.SUBMIT, actor=session.actor,
             metadata={"commit": tip, "note": submission.note or None},
@@ -183,6 +183,8 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
             base=worker.base_oid or "", identity=session.actor, note=submission.note, now=now,
         )  # fmt: skip
         payload = {"branch": worker.branch, "commit": tip, "note": submission.note}
+        if pr_url := submission.pr_url or worker.pr_url:
+            payload["pr_url"] = pr_url
         for kind in ("task_done", "review_request"):
             publish(
                 writer,

@@ -5,8 +5,11 @@ import os
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.journal.undo.undo import undo
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.states.engine import InvalidTransition
+from gitworker.workers.cancel import cancel
+from gitworker.workers.review import reject
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
 from tests.workers.world import World, unchanged
@@ -19,10 +22,31 @@ def test_submit(world: World) -> None:
     assert (done.commit, done.commits, done.conflicts) == (world.tip("auth/login"), 1, ())
     assert (done.worker.review_state, done.worker.pr_url) == ("pending", "https://example.org/1")
     assert world.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
-    payload = {"branch": "auth/login", "commit": done.commit, "note": "please look"}
+    payload = {
+        "branch": "auth/login", "commit": done.commit, "note": "please look",
+        "pr_url": "https://example.org/1",
+    }  # fmt: skip
     assert world.messages("task_done") == world.messages("review_request") == [payload]
     (progress,) = world.messages("task_progress")
     assert (progress["commit"], progress["files_changed"]) == (done.commit, ["a"])
+
+
+def test_pull_request(world: World) -> None:
+    """The task has the address too, and it comes back with the task."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    assert (world.task("login").pr_url, "pr_url" in world.messages("task_done")[0]) == (None, False)
+    reject(world.session(), "auth", note="again")
+    world.submit("auth", pr_url="https://example.org/1")
+    reject(world.session(), "auth", note="again")
+    world.submit("auth")
+    assert world.messages("review_request")[-1]["pr_url"] == "https://example.org/1"
+    cancel(world.session(), "auth")
+    assert (world.task("login").pr_url, world.worker("auth").pr_url) == (
+        "https://example.org/1",
+        None,
+    )
+    undo(world.session())
+    assert world.worker("auth").pr_url == world.view("auth")["pr_url"] == "https://example.org/1"
 
 
 def test_review_file_of_a_request(world: World) -> None:

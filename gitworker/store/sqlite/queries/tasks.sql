@@ -54,6 +54,9 @@ UPDATE tasks SET recovery_count = :count WHERE id = :task;
 -- name: set_error — why the task failed
 UPDATE tasks SET last_error = :error WHERE id = :task;
 
+-- name: set_pr — the address of the task's pull request
+UPDATE tasks SET pr_url = :pr_url WHERE id = :task;
+
 -- name: set_title — the title of a task
 UPDATE tasks SET title = :title WHERE id = :task;
 

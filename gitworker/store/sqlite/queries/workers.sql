@@ -28,8 +28,8 @@ FROM workers WHERE branch = :branch;
 -- name: set_assignment — the task, branch and worktree of a worker
 UPDATE workers SET task_id = :task, branch = :branch, base_oid = :base_oid, worktree = :worktree,
     admin_dir = :admin_dir, assigned_at_ms = :now, pid = NULL, pid_start = NULL, host = NULL,
-    boot_id = NULL, pid_ns = NULL, stale_from = NULL, last_error = NULL, pr_url = NULL,
-    review_state = NULL, returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
+    boot_id = NULL, pid_ns = NULL, stale_from = NULL, last_error = NULL,
+    pr_url = (SELECT pr_url FROM tasks WHERE id = :task), review_state = NULL, returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
     waits_for_author = 0
 WHERE worker_id = :worker;
 
