@@ -19,7 +19,7 @@ from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.messages.mailbox import messages_after, unread_as_json, unread_messages
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.sqlite.database import Database
-from tests.store.support import foreign, participant
+from tests.store.support import engine, foreign, participant
 
 
 def lines(path: str) -> list[dict[str, object]]:
@@ -194,12 +194,12 @@ def test_odd_heartbeats_and_cursors_are_read(state: StatePaths, store: Database,
 
 
 def test_odd_log_lines_stop_no_export(state: StatePaths, store: Database) -> None:
-    """A foreign transition whose lines are not objects is skipped by the export."""
+    """A transition whose lines are not objects, inserted before schema 5, is skipped."""
     insert = (
         "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
         " actor, lines) VALUES (1, 'worker', 'w', ?, ?, ?, ?, 'nim', ?)"
     )
-    answers = foreign(
+    answers = engine(
         state.database,
         "INSERT INTO workers (worker_id, state_changed_at_ms) VALUES ('w', 1)",
         (insert, [1, "IDLE", "assign", "ASSIGNED", "no json"]),

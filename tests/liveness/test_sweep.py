@@ -16,7 +16,7 @@ from gitworker.store.tasks import require_stored_task
 from gitworker.workers.start import start
 from tests.bus.scene import Scene, commit
 from tests.conftest import git
-from tests.store.support import foreign
+from tests.store.support import engine, foreign
 
 NO_PID = 2**22 + 1  # above any pid that Linux gives
 
@@ -241,7 +241,7 @@ def test_a_due_retry_is_fired(busy: Scene) -> None:
     assert swept(busy)[2] == "READY"
 
 
-def test_a_task_that_a_foreign_program_moved_stops_no_command(busy: Scene) -> None:
+def test_a_task_that_was_moved_alone_stops_no_command(busy: Scene) -> None:
     """If the task has another state by now, the worker stays STALE and every command still runs."""
     end_process(busy)
     age(busy, 200)
@@ -251,7 +251,7 @@ def test_a_task_that_a_foreign_program_moved_stops_no_command(busy: Scene) -> No
         "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
         " actor) VALUES (1, 'task', 't', ?, 'IN_PROGRESS', 'ADMIN_STOP', 'BLOCKED', 'admin')"
     )
-    assert foreign(busy.state_dir / "bus.db", (insert, values)) == [[]]
+    assert engine(busy.state_dir / "bus.db", (insert, values)) == [[]]
     age(busy, 1000)
     assert swept(busy) == ([], "STALE", "BLOCKED")
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
+
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database
 
@@ -28,6 +30,19 @@ def foreign(database: Path | str, *statements: Statement) -> list[object]:
     """Run statements through Python's sqlite3 in a separate process: rows, or error texts."""
     asked = [(s, []) if isinstance(s, str) else s for s in statements]
     return _answer([str(EXECUTE), str(database)], json.dumps(asked))
+
+
+def engine(database: Path | str, *statements: Statement) -> list[object]:
+    """Run statements through a connection of ours: rows, or the texts of refusals."""
+    answers: list[object] = []
+    with opened(database) as store:
+        for sql, values in ((s, []) if isinstance(s, str) else s for s in statements):
+            try:
+                rows = store.connection.execute(sql, values)  # type: ignore[arg-type]
+                answers.append([list(row) for row in rows])
+            except apsw.Error as error:
+                answers.append(str(error))
+    return answers
 
 
 def foreign_script(database: Path | str, script: Path) -> None:

@@ -103,6 +103,24 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
     assert bus.read_bytes() == before
 
 
+@pytest.mark.parametrize("version", ["2", "0", "1.1", "three", ""])
+@pytest.mark.parametrize("made_by", ["ours", "foreign"])
+def test_another_protocol_is_refused(bus: Path, tmp_path: Path, made_by: str, version: str) -> None:
+    """A bus whose protocol is not version 1 is refused as too new, and not a byte changes."""
+    path = bus if made_by == "ours" else tmp_path / "foreign.db"
+    if made_by == "foreign":
+        foreign_script(path, SEED2)
+    foreign(path, ("UPDATE meta SET value = ? WHERE key = 'schema_version'", [version]))
+    foreign(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    before = path.read_bytes()
+    for opener in (open_database, create_database):
+        with pytest.raises(Unavailable, match="of the bus protocol; this one knows 1") as caught:
+            opener(str(path))
+        assert caught.value.code == "newer_schema"
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*.before-schema-*"))
+
+
 def test_a_schema_that_is_not_a_number(bus: Path) -> None:
     """A bus without a readable version is left alone."""
     foreign(bus, "UPDATE meta SET value = 'three' WHERE key = 'gitworker_schema'")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.support import Statement, foreign
+from tests.store.support import Statement, engine, foreign
 
 # table, key, state column, initial state, a legal first event and its target
 ENTITIES = [
@@ -13,6 +13,9 @@ ENTITIES = [
     ("workstreams", "id", "state", "planned", ("workstream", "start", "active")),
     ("agents", "id", "state", "INITIALIZING", ("agent", "registration_complete", "IDLE")),
 ]
+TRANSITION_COLUMNS = (
+    "ts_ms", "machine", "entity_id", "version", "from_state", "event", "to_state", "actor",
+)  # fmt: skip
 IDS = [entity[0] for entity in ENTITIES]
 Legal = tuple[str, str, str]
 
@@ -79,11 +82,11 @@ def test_no_statement_bypasses_the_machine(bus: Path, entity: tuple[str, ...]) -
 
 @pytest.mark.parametrize("entity", ENTITIES, ids=IDS)
 def test_a_legal_transition_is_carried_to_the_row(bus: Path, entity: tuple[str, ...]) -> None:
-    """A foreign program that inserts a legal transition moves the entity, once."""
+    """A legal transition that our connection inserts moves the entity, once."""
     table, key, state, initial, (machine, *_) = entity
     legal = first_event(bus, machine, initial)
     changed = "status_changed_at_ms" if table == "tasks" else "state_changed_at_ms"
-    answers = foreign(
+    answers = engine(
         bus,
         f"INSERT {insert_of(table, key, 'one')}",
         transition(legal, initial),
@@ -92,6 +95,26 @@ def test_a_legal_transition_is_carried_to_the_row(bus: Path, entity: tuple[str, 
         "SELECT COUNT(*) FROM transitions",
     )
     assert answers == [[], [], "gitworker: conflict", [[legal[2], 1, 5]], [[1]]]
+
+
+@pytest.mark.parametrize("entity", ENTITIES, ids=IDS)
+def test_a_foreign_transition_is_refused(bus: Path, entity: tuple[str, ...]) -> None:
+    """Another program cannot insert into the log, not even a legal transition."""
+    table, key, state, initial, (machine, *_) = entity
+    legal = first_event(bus, machine, initial)
+    named = f"{', '.join(TRANSITION_COLUMNS)}, metadata, lines"
+    answers = foreign(
+        bus,
+        f"INSERT {insert_of(table, key, 'one')}",
+        transition(legal, initial),
+        transition(legal, initial, verb="INSERT OR IGNORE"),
+        transition(legal, initial, verb="REPLACE"),
+        f"INSERT INTO transitions ({named}) SELECT {named} FROM transitions",
+        f"SELECT {state}, version FROM {table}",
+        "SELECT COUNT(*) FROM transitions",
+    )
+    assert answers[1:5] == ["no such function: only_gitworker_inserts_transitions"] * 4
+    assert answers[5:] == [[[initial, 0]], [[0]]]
 
 
 @pytest.mark.parametrize("entity", ENTITIES, ids=IDS)
@@ -113,7 +136,7 @@ def test_illegal_transitions_are_refused(bus: Path, entity: tuple[str, ...]) -> 
         transition(legal, initial, seq=0),
         transition(legal, initial, ts_ms="2026-01-01"),
     ]
-    answers = foreign(bus, f"INSERT {insert_of(table, key, 'one')}", *bad)
+    answers = engine(bus, f"INSERT {insert_of(table, key, 'one')}", *bad)
     assert [number for number, answer in enumerate(answers[1:]) if answer == []] == []
     assert foreign(bus, f"SELECT {key}, {state}, version FROM {table}") == [[["one", initial, 0]]]
     assert foreign(bus, "SELECT COUNT(*) FROM transitions") == [[[0]]]
@@ -123,7 +146,7 @@ def test_the_log_is_append_only(bus: Path) -> None:
     """No row of the log is changed, deleted, replaced, or put before another."""
     cancel = ("worker", "cancel", "IDLE")
     again = {"version": 3}
-    answers = foreign(
+    answers = engine(
         bus,
         f"INSERT {insert_of('workers', 'worker_id', 'one')}",
         transition(("worker", "assign", "ASSIGNED"), "IDLE", seq=5),

@@ -31,6 +31,8 @@ CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its si
 # poll among five million messages costs the same (benchmarks/RESULTS-BUS.md).
 PAGE_SIZE = 1024
 GATE_TIMEOUT_MS = 20_000
+# A trigger on `transitions` calls this function, so that no other program can insert there.
+WRITER_FUNCTION = "only_gitworker_inserts_transitions"
 # Our triggers raise this, then the reason.
 REFUSED_MARK = "gitworker: "
 CONFLICT = "conflict"
@@ -79,6 +81,9 @@ class Database:
 
     def _configure(self) -> None:
         connection = self.connection
+        connection.create_scalar_function(
+            WRITER_FUNCTION, lambda *_: 1, 0, flags=apsw.SQLITE_INNOCUOUS
+        )
         # The last connection must not checkpoint outside the gate when it closes (1.2 ms, too).
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute(

@@ -25,7 +25,8 @@ _SET_VERSION = (
     "INSERT INTO meta (key, value) VALUES ('gitworker_schema', :version)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
-_FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
+_FIND_VERSIONS = "SELECT key, value FROM meta WHERE key IN ('gitworker_schema', 'schema_version')"
+PROTOCOL_VERSION = "1"
 # The newest version whose tables exist, for a file whose row in `meta` was deleted.
 _VERSION_OF_TABLES = """
 SELECT COALESCE(MAX(version), 0) AS version FROM (
@@ -88,21 +89,35 @@ def schema_version(database: Database) -> int:
 
 def _recorded_version(database: Database) -> int | None:
     try:
-        found = database.connection.execute(_FIND_VERSION).fetchone()
+        found = dict(database.connection.execute(_FIND_VERSIONS))
     except apsw.SQLError:  # no table meta yet
         return None
     except apsw.Error as error:
         raise translated(error, database.path) from error
-    if found is None:
+    protocol = str(found.get("schema_version", PROTOCOL_VERSION))
+    if protocol != PROTOCOL_VERSION:
+        raise _newer(
+            database, f"version {ascii(protocol)[:40]} of the bus protocol", PROTOCOL_VERSION
+        )
+    recorded = found.get("gitworker_schema")
+    if recorded is None:
         return None
     try:
-        return int(found[0])
+        return int(recorded)
     except ValueError:
         raise Unavailable(
-            f"{database.path} has an invalid schema version: {ascii(found[0])[:40]}",
+            f"{database.path} has an invalid schema version: {ascii(recorded)[:40]}",
             "git worker doctor",
             code="database_damaged",
         ) from None
+
+
+def _newer(database: Database, found: str, known: int | str) -> Unavailable:
+    return Unavailable(
+        f"{database.path} was written by a newer gitworker ({found}; this one knows {known})",
+        "pip install --upgrade gitworker",
+        code="newer_schema",
+    )
 
 
 def _bring_forward(database: Database) -> None:
@@ -117,12 +132,7 @@ def _bring_forward(database: Database) -> None:
                 database.execute(_SET_VERSION, {"version": str(SCHEMA_VERSION)})
         return
     if version > SCHEMA_VERSION:
-        raise Unavailable(
-            f"{database.path} was written by a newer gitworker (schema {version};"
-            f" this one knows {SCHEMA_VERSION})",
-            "pip install --upgrade gitworker",
-            code="newer_schema",
-        )
+        raise _newer(database, f"schema {version}", SCHEMA_VERSION)
     if database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
         with database.gate():  # else a slower process might copy the file after the migration
             if schema_version(database) == version:

@@ -16,3 +16,14 @@ VALUES ('worker', 'FAILED', 'resume', 'WORKING');
 CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END;
+
+-- Before, only the worker's row had the address of the pull request.
+UPDATE tasks SET pr_url = (
+    SELECT pr_url FROM workers WHERE task_id = tasks.id AND pr_url IS NOT NULL
+    ORDER BY state_changed_at_ms DESC
+) WHERE pr_url IS NULL;
+
+-- Only our connections define this function: for any other program the name is the error message.
+CREATE TRIGGER transitions_writer BEFORE INSERT ON transitions BEGIN
+    SELECT only_gitworker_inserts_transitions();
+END;
