@@ -17,7 +17,7 @@ from gitworker.liveness.rules import (
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
 from gitworker.observe.text import NOTHING, age_text, table
-from gitworker.observe.workers.status import LIVENESS_COLORS
+from gitworker.observe.workers.status_text import LIVENESS_COLORS
 from gitworker.processes.table import is_running
 from gitworker.store.messages.agents import StoredAgent, all_agents
 

@@ -1,13 +1,15 @@
 """The layout of text: ages, columns that fit the width, colour, safe characters.
 
-Pure. Widths count characters. Text from outside (titles, subjects, notes, payloads) passes through
-`one_line`, so that it cannot send control sequences to the terminal or imitate other lines.
+Pure. Widths are columns of a terminal. Text from outside (titles, subjects, notes, payloads) passes
+through `one_line`, so that it cannot send control sequences to the terminal or imitate other lines.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitworker.observe.text_width import cut as cut
+from gitworker.observe.text_width import padded, width_of
 from gitworker.rules_text import one_line as one_line  # for every renderer
 
 if TYPE_CHECKING:
@@ -19,9 +21,10 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 UNITS = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "m"), (SECOND_MS, "s"))
 GAP = "  "
-ELLIPSIS = "…"
 NOTHING = "-"
+FILES_SHOWN = 4
 MIN_COLUMN = 6
+REST_AT_LEAST = 24
 # Terminal commands (ECMA-48): control sequences, strings such as a title, single escapes.
 ESCAPES = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -51,13 +54,6 @@ def without_escapes(text: str) -> str:
     return re.sub(ESCAPES, "", text).rstrip("\r").rpartition("\r")[2].expandtabs()
 
 
-def cut(text: str, width: int | None) -> str:
-    """Return text in at most `width` characters; an ellipsis marks a cut."""
-    if width is None or len(text) <= width:
-        return text
-    return text[: max(0, width - 1)] + ELLIPSIS if width > 0 else ""
-
-
 def paint(text: str, code: str | None, *, color: bool) -> str:
     """Return text in a colour if `color` is set."""
     return f"\x1b[{code}m{text}\x1b[0m" if color and code and text else text
@@ -68,6 +64,13 @@ def count_text(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def few_files(files: Sequence[str]) -> str:
+    """Return the first few files on one line, and the number of the others."""
+    more = len(files) - FILES_SHOWN
+    shown = ", ".join(map(one_line, files[:FILES_SHOWN]))
+    return f"{shown}, +{more}" if more > 0 else shown
+
+
 def table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -75,32 +78,58 @@ def table(
     width: int | None,
     colors: Mapping[int, Mapping[str, str]] | None = None,
     color: bool = False,
+    widths: Sequence[int] | None = None,
 ) -> list[str]:
     """Return the lines of a table: columns as wide as needed; the widest is cut until all fit.
 
-    `colors` gives, by column, the colour of each cell's text.
+    `colors` gives, by column, the colour of each cell's text. `widths` are those of
+    `column_widths`, if the caller has chosen them.
     """
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    if width is not None:
-        widths = _fitted(widths, width)
-    lines = [_row(head, widths, [BOLD if color else None] * len(head))]
+    chosen = column_widths(head, cells, width=width) if widths is None else widths
+    lines = [_row(head, chosen, [BOLD if color else None] * len(head))]
     shades: list[Mapping[str, str]] = [(colors or {}).get(i, {}) for i in range(len(head))]
     for row in cells:
         codes = [
             shade.get(cell) if color else None for shade, cell in zip(shades, row, strict=True)
         ]
-        lines.append(_row(row, widths, codes))
+        lines.append(_row(row, chosen, codes))
     return lines
+
+
+def column_widths(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None,
+    elastic: frozenset[str] | None = None,
+) -> list[int]:
+    """Return the columns' widths for a table that fits `width`.
+
+    With `elastic` only these columns and the last one are narrowed, and the last one gets all the
+    width that the others leave, at least REST_AT_LEAST if it needs so much.
+    """
+    widths = [max(map(width_of, column)) for column in zip(head, *rows, strict=True)]
+    if width is None:
+        return widths
+    if elastic is None:
+        return _fitted(widths, width)
+    needed = widths.pop()
+    room = width - len(GAP) * len(widths)
+    narrowed = [at for at, name in enumerate(head[:-1]) if name in elastic]
+    fixed = sum(widths) - sum(widths[at] for at in narrowed)
+    room_of_narrowed = room - fixed - min(needed, REST_AT_LEAST) + len(GAP) * (len(narrowed) - 1)
+    fitted = _fitted([widths[at] for at in narrowed], room_of_narrowed)
+    for at, narrow in zip(narrowed, fitted, strict=True):
+        widths[at] = narrow
+    return [*widths, max(MIN_COLUMN, min(needed, room - sum(widths)))]
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], codes: Sequence[str | None]) -> str:
     parts = []
-    last = len(cells) - 1
-    for index, (cell, limit, code) in enumerate(zip(cells, widths, codes, strict=True)):
+    for cell, limit, code in zip(cells, widths, codes, strict=True):
         text = cut(cell, limit)
-        padding = "" if index == last else " " * (limit - len(text))
-        parts.append(paint(text, code, color=code is not None) + padding)
+        parts.append(paint(text, code, color=code is not None) + padded(text, limit)[len(text) :])
     return GAP.join(parts).rstrip()
 
 

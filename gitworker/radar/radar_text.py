@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitworker.observe.text import BOLD, count_text, cut, one_line, paint
+from gitworker.observe.text import BOLD, count_text, cut, few_files, one_line, paint
+from gitworker.observe.text_width import padded, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.radar.radar import BranchPair, RadarBranch, RadarResult
 
-FILES_SHOWN = 4
 INDENT = "  "
 BETWEEN = " × "
 
@@ -63,21 +63,14 @@ def describe(meeting: BranchPair) -> str:
     return f"{meeting.one.name} and {meeting.other.name}"
 
 
-def few_files(files: Sequence[str]) -> str:
-    """Return the first few files, and the number of the others."""
-    more = len(files) - FILES_SHOWN
-    shown = [one_line(file) for file in files[:FILES_SHOWN]]
-    return ", ".join(shown) + (f", +{more}" if more > 0 else "")
-
-
 def _rows(group: Sequence[BranchPair], target: RadarBranch, width: int) -> list[str]:
     heads = [
         one.one.name if one.other == target else f"{one.one.name}{BETWEEN}{one.other.name}"
         for one in group
     ]
-    widest = max(map(len, heads))
+    widest = max(map(width_of, heads))
     return [
-        cut(f"{INDENT}{head.ljust(widest)}{INDENT}{few_files(one.files or ())}", width)
+        cut(f"{INDENT}{padded(head, widest)}{INDENT}{few_files(one.files or ())}", width)
         for head, one in zip(heads, group, strict=True)
     ]
 

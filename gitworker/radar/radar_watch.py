@@ -16,8 +16,8 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
+from gitworker.observe.text import few_files
 from gitworker.radar.radar import BranchPair, RadarBranch, survey
-from gitworker.radar.radar_text import few_files
 from gitworker.repo.plumbing.lock import hold_descriptor
 from gitworker.session import Session
 from gitworker.store.api import Writer

@@ -47,7 +47,7 @@ RENDERED_BY = {
     "gitworker.observe.workers.list": "gitworker.observe.workers.list:json_list",
     "gitworker.observe.workers.path": "gitworker.observe.workers.path:json_path",
     "gitworker.observe.workers.show": "gitworker.observe.workers.show_text:json_show",
-    "gitworker.observe.workers.status": "gitworker.observe.workers.status:json_status",
+    "gitworker.observe.workers.status": "gitworker.observe.workers.status_text:json_status",
     "gitworker.radar.radar": "gitworker.radar.radar_text:json_conflicts",
     "gitworker.repo.hooks.hook_status": "gitworker.service.results_care:hooks_json",
     "gitworker.service.care": "gitworker.service.results_care:fields_json",

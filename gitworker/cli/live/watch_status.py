@@ -5,18 +5,20 @@ the ages on the screen grow.
 """
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.cli import output
-from gitworker.cli.call import CommandLine
+from gitworker.cli.call import CommandLine, Renderer
 from gitworker.cli.live.live import ViewWaker
 from gitworker.cli.output_screen import Screen
 from gitworker.errors import Conflict
 from gitworker.journal.settle import settle
 from gitworker.model.ids import Oid, Ref
-from gitworker.observe.workers.status import StatusScreen, json_status, read_status, render_status
+from gitworker.observe.workers.status import StatusScreen, read_status
+from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.proc import Completed
 from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
@@ -25,7 +27,9 @@ AGES_GROW_S = 1.0
 REST_S = 0.2  # after each read, so that a busy bus costs only a part of one processor
 
 
-def watch_status(call: CommandLine, session: Session, *, every_s: float) -> None:
+def watch_status(
+    call: CommandLine, session: Session, *, every_s: float, include_all: bool = False
+) -> None:
     """Show the status until the reader quits or the state directory is deleted.
 
     On a terminal it is one screen; otherwise a text for every change, or with --json a line.
@@ -35,9 +39,10 @@ def watch_status(call: CommandLine, session: Session, *, every_s: float) -> None
         if call.as_json:
             _show_changes(session, lookout, _Document(), every_s=every_s)
         elif output.has_screen():
-            _draw(session, lookout, held.enter_context(Screen()), every_s=every_s)
+            render = partial(render_status, include_all=include_all)
+            _draw(session, lookout, held.enter_context(Screen()), render, every_s=every_s)
         else:
-            _show_changes(session, lookout, _Text(), every_s=every_s)
+            _show_changes(session, lookout, _Text(include_all=include_all), every_s=every_s)
     if lookout.is_over:
         output.narrate("the state directory was deleted")
 
@@ -47,12 +52,13 @@ class _Text:
 
     every_subject = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, include_all: bool) -> None:
         self._has_begun = False
+        self._include_all = include_all
 
     def __call__(self, status: StatusScreen) -> None:
         """Write one snapshot."""
-        text = render_status(status, width=None, color=False)
+        text = render_status(status, width=None, color=False, include_all=self._include_all)
         output.answer_rendered(f"\n{text}" if self._has_begun else text)
         self._has_begun = True
 
@@ -134,13 +140,20 @@ def _show_changes(
         lookout.wait(every_s)
 
 
-def _draw(session: Session, lookout: ViewWaker, screen: Screen, *, every_s: float) -> None:
+def _draw(
+    session: Session,
+    lookout: ViewWaker,
+    screen: Screen,
+    render: Renderer[StatusScreen],
+    *,
+    every_s: float,
+) -> None:
     reader = _StatusReader(session, every_subject=False)
     status, read_ms = reader.read_again(), clock.monotonic_ms()
     while not lookout.is_over and not screen.is_left:
         columns, _ = screen.size()
         aged = status._replace(now_ms=clock.now_ms())
-        screen.draw(render_status(aged, width=columns, color=output.wants_color()))
+        screen.draw(render(aged, width=columns, color=output.wants_color()))
         left_s = every_s - (clock.monotonic_ms() - read_ms) / 1000
         news = lookout.wait(max(0.0, min(AGES_GROW_S, left_s)), also=screen.input_fds)
         screen.handle()

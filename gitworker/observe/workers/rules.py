@@ -2,7 +2,7 @@
 alive, the next command. Pure: tables keyed by state.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from gitworker.config import Settings
@@ -53,6 +53,25 @@ NEXT: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.FAILED: "git worker reset {worker}",
     }
 )
+NEEDS_HELP = frozenset({WorkerState.STALE, WorkerState.FAILED})
+# The order of `status`: workers at work, those that wait for a verdict, those that need help.
+PLACES: Mapping[WorkerState, int] = MappingProxyType(
+    {
+        WorkerState.WORKING: 0,
+        WorkerState.ASSIGNED: 1,
+        WorkerState.IN_REVIEW: 2,
+        WorkerState.APPROVED: 3,
+        WorkerState.STALE: 4,
+        WorkerState.FAILED: 5,
+        WorkerState.COMPLETED: 6,
+        WorkerState.IDLE: 7,
+    }
+)
+OLD_MS = 24 * 60 * 60 * 1000
+# Sent-back work that `done` would refuse again has another next command.
+RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
+    {"merge_conflict": "git worker sync --as {worker}"}
+)
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
     {TaskStatus.WAITING_INPUT: "git worker reply {worker} TEXT"}
 )
@@ -76,13 +95,15 @@ def next_command(
     *,
     task_status: TaskStatus | None,
     stale_from: WorkerState | None,
+    returned_by: str | None = None,
 ) -> str:
     """Return the command that usually comes next for a worker."""
     text = NEXT[state]
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         text = NEXT[WorkerState.IN_REVIEW]
-    elif state is WorkerState.WORKING and task_status is not None:
-        text = TASK_NEXT.get(task_status, text)
+    elif state is WorkerState.WORKING:
+        awaited = TASK_NEXT.get(task_status) if task_status is not None else None
+        text = awaited or RETURNED_NEXT.get(returned_by or "", text)
     return text.format(worker=worker)
 
 
@@ -96,16 +117,40 @@ def worker_liveness(
 
 
 def shows_subject(state: WorkerState) -> bool:
-    """Return True if the last commit may be the note of a worker in this state."""
+    """Return True if the last commit may be the news of a worker in this state."""
     return state is WorkerState.WORKING
 
 
-def note_of(
-    state: WorkerState, *, last_error: str | None, waits: str | None, subject: str | None
+def is_old(state: WorkerState, *, age_ms: int) -> bool:
+    """Return True for a worker that completed its task more than a day ago."""
+    return state is WorkerState.COMPLETED and age_ms > OLD_MS
+
+
+def news_of(
+    state: WorkerState,
+    *,
+    error: str | None,
+    returned: str | None,
+    problems: Sequence[str],
+    waits: str | None,
+    subject: str | None,
 ) -> str:
-    """Return the most important fact about a worker: error, reason to wait, or last commit."""
-    if state is WorkerState.FAILED and last_error:
-        return last_error
+    """Return the most important fact about a worker.
+
+    That is the error of a failed one, the reason for which its work came back, a failed
+    verification or a conflict of its tip, the thing that it waits for, or its last commit.
+    """
+    if state is WorkerState.FAILED and error:
+        return error
+    if returned is not None and state is WorkerState.WORKING:
+        return returned
+    if problems and state in SHOULD_HAVE_WORKTREE:
+        return "; ".join(problems)
     if waits is not None:
         return f"waits for {waits}"
     return subject or "no commit yet"
+
+
+def needs_author(state: WorkerState, *, returned: bool) -> bool:
+    """Return True if a worker continues only by a command that `status` names."""
+    return state in NEEDS_HELP or (returned and state is WorkerState.WORKING)

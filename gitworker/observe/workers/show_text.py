@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker import clock
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
-from gitworker.observe.workers.status import (
+from gitworker.observe.workers.status_text import (
     LIVENESS_COLORS,
     STATE_COLORS,
     divergence_text,

@@ -1,8 +1,10 @@
 """What `status` and `list` show, read by one query each."""
 
+import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from gitworker.model.ids import Branch, Oid
+from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
@@ -29,6 +31,10 @@ class WorkerRow(NamedTuple):
     host: str | None
     progress: float | None
     parent: str | None
+    returned_by: str | None = None
+    returned_tip: Oid | None = None
+    returned_detail: str | None = None
+    waits_for_author: bool = False
 
 
 class ShortWorkerRow(NamedTuple):
@@ -38,6 +44,25 @@ class ShortWorkerRow(NamedTuple):
     state: WorkerState
     task_id: str | None
     branch: Branch | None
+    returned_by: str | None
+
+
+class VerifiedCommit(NamedTuple):
+    """The newest verdict of the verify commands on a commit."""
+
+    commit_oid: Oid
+    verdict: str
+    reason: str
+    log: str
+    ts_ms: int
+
+
+class KnownConflict(NamedTuple):
+    """Two branches that conflict at their present tips, and the files."""
+
+    one: Ref
+    other: Ref
+    files: tuple[str, ...]
 
 
 def read_worker_rows(reader: Reader) -> list[WorkerRow]:
@@ -49,6 +74,7 @@ def read_worker_rows(reader: Reader) -> list[WorkerRow]:
                 "state": WorkerState(row["state"]),
                 "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
                 "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
+                "waits_for_author": bool(row["waits_for_author"]),
             }
         )
         for row in reader.rows("observe.seats")
@@ -64,3 +90,17 @@ def read_short_rows(reader: Reader) -> list[ShortWorkerRow]:
 def count_tasks(reader: Reader) -> list[tuple[str, int]]:
     """Return the number of tasks in each status."""
     return [(row["status"], row["number"]) for row in reader.rows("observe.task_counts")]
+
+
+def read_verified_commits(reader: Reader, commits: Iterable[Oid]) -> dict[Oid, VerifiedCommit]:
+    """Return the newest verdict on each of these commits that was verified."""
+    rows = reader.rows("observe.verified_commits", commits=json.dumps(sorted(commits)))
+    return {Oid(row["commit_oid"]): VerifiedCommit(**row) for row in rows}
+
+
+def read_known_conflicts(reader: Reader) -> list[KnownConflict]:
+    """Return the conflicts of which the branches' authors were warned and that still exist."""
+    return [
+        KnownConflict(Ref(row["one_ref"]), Ref(row["other_ref"]), tuple(json.loads(row["files"])))
+        for row in reader.rows("observe.known_conflicts")
+    ]

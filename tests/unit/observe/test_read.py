@@ -16,10 +16,14 @@ from gitworker.observe.logs.log import read_log
 from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
 from gitworker.observe.workers.list import ListedWorker, read_list
 from gitworker.observe.workers.path import json_path, read_path
-from gitworker.observe.workers.status import OpenOperation, read_status
+from gitworker.observe.workers.status import OpenOperation, Overlap, read_status
 from gitworker.session import Session
+from gitworker.store.commits.conflict_warnings import add_warning
+from gitworker.store.commits.merge_results import MergeResult, store_merge_results
+from gitworker.store.commits.verify_runs import VerifyRun, record_verify_run
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable
+from gitworker.store.workers import set_returned
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, landed, spawned, worker, working
@@ -39,7 +43,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
     status = read_status(session, drain(session))
     assert status.now_ms == NOW_MS + 45_000
     assert (status.target, status.target_tip) == ("main", git(repository, "rev-parse", "main"))
-    facts = [(s.worker, s.state, s.liveness, s.progress, s.note) for s in status.workers]
+    facts = [(s.worker, s.state, s.liveness, s.progress, s.news) for s in status.workers]
     assert facts == [
         ("auth", WorkerState.WORKING, Liveness.WARN, 0.25, "Add a.txt"),
         ("docs", WorkerState.FAILED, Liveness.UNKNOWN, 0.25, "no idea"),
@@ -54,7 +58,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
 def test_status_before_the_first_commit_of_a_worker(session: Session) -> None:
     """A branch without its own commits is shown with no commit."""
     working(session, "auth", "skills")
-    assert [one.note for one in read_status(session, drain(session)).workers] == ["no commit yet"]
+    assert [one.news for one in read_status(session, drain(session)).workers] == ["no commit yet"]
 
 
 def test_status_of_a_stale_worker(session: Session) -> None:
@@ -66,6 +70,45 @@ def test_status_of_a_stale_worker(session: Session) -> None:
     workers = {one.worker: one for one in read_status(session, drain(session)).workers}
     assert (workers["spare"].tip, workers["spare"].task_status) == (None, None)
     assert workers["spare"].waits_for == "a task"
+
+
+def test_status_of_returned_work(session: Session) -> None:
+    """Work that came back shows the reason and the command that continues it."""
+    auth = working(session, "auth", "skills")
+    with session.store.write() as writer:
+        set_returned(
+            writer,
+            "auth",
+            reason="merge_conflict",
+            tip=auth.base_oid or "",
+            detail={"files": ["a"]},
+        )
+    (line,) = read_status(session, drain(session)).workers
+    assert line.returned is not None
+    assert (line.returned.files, line.returned.is_waiting) == (("a",), True)
+    assert (line.news, line.next_command) == ("conflict in a", "git worker sync --as auth")
+    assert read_list(session).workers[0].returned == "merge_conflict"
+
+
+def test_status_of_findings(session: Session) -> None:
+    """The verdict on a tip and the conflicts that the radar found are shown while they hold."""
+    auth, docs = working(session, "auth", "skills"), working(session, "docs", "guide")
+    commit(auth, "a.txt")
+    refs = drain(session)
+    pair = sorted((refs[auth.ref], refs[docs.ref]))
+    results = [MergeResult(pair[0], pair[1], ("a.txt",))]
+    store_merge_results(session.store, results, now=NOW_MS)
+    run = VerifyRun("k", "t", refs[auth.ref], "failed", False, "make failed", "/log", 1, NOW_MS)
+    record_verify_run(session.store, run, actor="hq")
+    with session.store.write() as writer:
+        add_warning(writer, auth.ref, docs.ref, now=NOW_MS)
+    lines = {one.worker: one for one in read_status(session, refs).workers}
+    assert lines["auth"].verified is not None
+    assert lines["auth"].news == ("verification failed: make failed; conflicts with docs in a.txt")
+    assert lines["docs"].conflicts == (Overlap("auth", ("a.txt",)),)
+    commit(auth, "b.txt")
+    (moved, _) = read_status(session, drain(session)).workers
+    assert (moved.news, moved.verified, moved.conflicts) == ("Add b.txt", None, ())
 
 
 def test_status_costs_one_process_at_most(
@@ -81,7 +124,7 @@ def test_status_costs_one_process_at_most(
     status = read_status(session, refs)
     calls = [line for line in trace.read_text().splitlines() if " version" not in line]
     assert len(calls) == 1
-    assert [one.note for one in status.workers] == ["Add a.txt", "Add b.txt", "no commit yet"]
+    assert [one.news for one in status.workers] == ["Add a.txt", "Add b.txt", "no commit yet"]
 
 
 def test_status_with_every_subject(session: Session) -> None:

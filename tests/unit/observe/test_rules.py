@@ -1,12 +1,23 @@
 """The meaning of a worker's state for a reader."""
 
+from typing import Any
+
 import pytest
 
 from gitworker.config import Settings
 from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules import NEXT, next_command, note_of, waits_for, worker_liveness
+from gitworker.observe.workers.rules import (
+    NEXT,
+    PLACES,
+    is_old,
+    needs_author,
+    news_of,
+    next_command,
+    waits_for,
+    worker_liveness,
+)
 
 S = WorkerState
 T = TaskStatus
@@ -83,18 +94,58 @@ def test_liveness(state: WorkerState, heartbeat: Heartbeat | None, liveness: Liv
     assert worker_liveness(state, heartbeat, MOMENT, Settings()) is liveness
 
 
+NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject": None}
+
+
 @pytest.mark.parametrize(
-    ("state", "last_error", "waits", "subject", "note"),
+    ("state", "facts", "news"),
     [
-        (S.FAILED, "tests do not pass", "a reset", "Add x", "tests do not pass"),
-        (S.FAILED, None, "a reset", "Add x", "waits for a reset"),
-        (S.WORKING, "an old error", None, "Add x", "Add x"),
-        (S.WORKING, None, None, None, "no commit yet"),
-        (S.WORKING, None, "an answer", "Add x", "waits for an answer"),
+        (S.FAILED, {"error": "tests do not pass", "waits": "a reset"}, "tests do not pass"),
+        (S.FAILED, {"waits": "a reset", "subject": "Add x"}, "waits for a reset"),
+        (S.WORKING, {"error": "an old error", "subject": "Add x"}, "Add x"),
+        (S.WORKING, {}, "no commit yet"),
+        (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),
+        (S.WORKING, {"returned": "conflict in a", "problems": ("p",)}, "conflict in a"),
+        (S.IN_REVIEW, {"returned": "conflict in a", "waits": "a review"}, "waits for a review"),
+        (S.IN_REVIEW, {"problems": ("p", "q"), "waits": "a review"}, "p; q"),
+        (S.COMPLETED, {"problems": ("p",), "waits": "its next task"}, "waits for its next task"),
     ],
 )
-def test_note(
-    state: WorkerState, last_error: str | None, waits: str | None, subject: str | None, note: str
-) -> None:
-    """A failure's reason comes first, then the awaited thing, then the last commit."""
-    assert note_of(state, last_error=last_error, waits=waits, subject=subject) == note
+def test_news(state: WorkerState, facts: dict[str, Any], news: str) -> None:
+    """A failure comes first, then the reason of a return, problems, the awaited thing, a commit."""
+    assert news_of(state, **{**NEWS, **facts}) == news
+
+
+def test_next_command_of_returned_work() -> None:
+    """A conflict is resolved by sync before the work is handed in again; a question comes first."""
+    facts: dict[str, Any] = {"stale_from": None, "returned_by": "merge_conflict"}
+    assert next_command("auth", S.WORKING, task_status=None, **facts) == (
+        "git worker sync --as auth"
+    )
+    assert next_command("auth", S.WORKING, task_status=T.WAITING_INPUT, **facts) == (
+        "git worker reply auth TEXT"
+    )
+    assert next_command("auth", S.IN_REVIEW, task_status=None, **facts) == (
+        "git worker approve auth"
+    )
+
+
+def test_places_of_states() -> None:
+    """Every state has a place of its own on the screen, WORKING the first."""
+    assert sorted(PLACES.values()) == list(range(len(WorkerState)))
+    assert PLACES[S.WORKING] == 0
+
+
+def test_old_workers() -> None:
+    """Only a worker that completed its task more than a day ago is old."""
+    day_ms = 86_400_000
+    assert is_old(S.COMPLETED, age_ms=day_ms + 1)
+    assert not is_old(S.COMPLETED, age_ms=day_ms)
+    assert not is_old(S.FAILED, age_ms=9 * day_ms)
+
+
+def test_needs_author() -> None:
+    """Failed and stale workers need a command, and working ones whose work came back."""
+    assert [state for state in S if needs_author(state, returned=False)] == [S.STALE, S.FAILED]
+    assert needs_author(S.WORKING, returned=True)
+    assert not needs_author(S.IN_REVIEW, returned=True)

@@ -8,13 +8,8 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event
 from gitworker.observe.workers.list import ListedWorker, WorkerList, json_list, render_list
-from gitworker.observe.workers.status import (
-    OpenOperation,
-    StatusScreen,
-    WorkerLine,
-    json_status,
-    render_status,
-)
+from gitworker.observe.workers.status import OpenOperation, StatusScreen, WorkerLine
+from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.repo.history.walk import Tip
 
 NOW = 10_000_000
@@ -26,7 +21,7 @@ def row(worker: str, state: WorkerState, **facts: object) -> WorkerLine:
     empty: dict[str, object] = {
         "since_ms": NOW - 125_000, "task": None, "task_status": None, "branch": None,
         "liveness": Liveness.UNKNOWN, "progress": None, "waits_for": None, "last_error": None,
-        "tip": None, "note": "waits for a task",
+        "tip": None, "news": "waits for a task", "next_command": f"git worker next {worker}",
     }  # fmt: skip
     return WorkerLine(worker=worker, state=state, **{**empty, **facts})  # type: ignore[arg-type]
 
@@ -34,11 +29,11 @@ def row(worker: str, state: WorkerState, **facts: object) -> WorkerLine:
 WORKING = row(
     "auth", WorkerState.WORKING, task="skills-abc", task_status=TaskStatus.IN_PROGRESS,
     branch="auth/skills-abc", liveness=Liveness.OK, progress=0.4,
-    tip=Tip(TIP, "Add \x1b[2Jskills", 3, 1), note="Add \x1b[2Jskills",
+    tip=Tip(TIP, "Add \x1b[2Jskills", 3, 1), news="Add \x1b[2Jskills",
 )  # fmt: skip
 FAILED = row(
     "docs", WorkerState.FAILED, since_ms=NOW - 7_200_000, task="guide", branch="docs/guide",
-    last_error="no idea how to test it", note="no idea how to test it",
+    last_error="no idea how to test it", news="no idea how to test it",
     tip=Tip(TIP, "Write", None, None),
 )  # fmt: skip
 STATUS = StatusScreen(
@@ -59,9 +54,10 @@ STATUS = StatusScreen(
 SCREEN = """\
 target main  1234567890
 
-WORKER  TASK        STATE    AGE  LIVE  DONE  +/-    NOTE
+WORKER  TASK        STATE    AGE  LIVE  DONE  +/-    NEWS
 auth    skills-abc  WORKING  2m   OK    40%   +3/-1  Add \\x1b[2Jskills
 docs    guide       FAILED   2h   -     -     -      no idea how to test it
+        → git worker next docs
 spare   -           IDLE     2m   -     -     -      waits for a task
 
 tasks: 1 FAILED, 1 IN_PROGRESS
@@ -84,7 +80,7 @@ def test_screen_fits_the_width() -> None:
     """No line is wider than the screen."""
     lines = render_status(STATUS, width=60, color=False).splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[4] == "docs    guide      FAILED   2h   -     -     -      no idea…"
+    assert lines[4] == "docs    guide   FAILED   2h   -     -     -      no idea ho…"
 
 
 def test_screen_in_colour() -> None:
@@ -113,6 +109,8 @@ def test_json_status() -> None:
         "task": "skills-abc", "task_status": "IN_PROGRESS", "branch": "auth/skills-abc",
         "commit": TIP, "subject": "Add \x1b[2Jskills", "ahead": 3, "behind": 1, "liveness": "OK",
         "progress": 0.4, "waits_for": None, "last_error": None, "parent": None,
+        "news": "Add \x1b[2Jskills", "returned": None, "verify": None, "conflicts": [],
+        "next": "git worker next auth",
     }  # fmt: skip
     assert document["workers"][2]["commit"] is document["workers"][2]["task_status"] is None
     assert document["operations"] == [
@@ -127,12 +125,13 @@ LISTED = WorkerList(
         ListedWorker("spare", WorkerState.IDLE, None, None),
     )
 )
+RETURNED = WorkerList((*LISTED.workers[:1], LISTED.workers[0]._replace(returned="withdrawn")))
 
 
 @pytest.mark.parametrize(
     ("width", "text"),
     [
-        (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\nspare\tIDLE\t-\t-"),
+        (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\t-\nspare\tIDLE\t-\t-\t-"),
         (80, "WORKER  STATE    TASK        BRANCH\n"
              "auth    WORKING  skills-abc  auth/skills-abc\n"
              "spare   IDLE     -           -"),
@@ -141,6 +140,15 @@ LISTED = WorkerList(
 def test_list(width: int | None, text: str) -> None:
     """Scripts get tabs and no heading, people a table."""
     assert render_list(LISTED, width=width, color=False) == text
+
+
+def test_list_of_returned_work() -> None:
+    """The reason of a return has a column if any work was sent back."""
+    assert render_list(RETURNED, width=80, color=False).splitlines() == [
+        "WORKER  STATE    TASK        BRANCH           RETURNED",
+        "auth    WORKING  skills-abc  auth/skills-abc  -",
+        "auth    WORKING  skills-abc  auth/skills-abc  withdrawn",
+    ]
 
 
 def test_empty_list() -> None:
@@ -152,5 +160,5 @@ def test_empty_list() -> None:
 def test_json_list() -> None:
     """The document has one object per worker."""
     assert json_list(LISTED)["workers"][1] == {
-        "worker": "spare", "state": "IDLE", "task": None, "branch": None,
+        "worker": "spare", "state": "IDLE", "task": None, "branch": None, "returned": None,
     }  # fmt: skip

@@ -12,8 +12,8 @@ from gitworker.observe.workers.list import json_list, render_list
 def command(call: CommandLine) -> None:
     """List the workers, one row each.
 
-    Shows worker, state, task and branch. On a pipe the columns are separated by tabs and have no
-    heading.
+    Shows worker, state, task, branch, and the reason for which the work was sent back. On a pipe
+    the columns are separated by tabs and have no heading.
 
     \b
       git worker list | cut -f1,2

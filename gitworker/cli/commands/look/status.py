@@ -1,11 +1,13 @@
 """git worker status."""
 
+from functools import partial
+
 import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.errors import Invalid
-from gitworker.observe.workers.status import json_status, render_status
+from gitworker.observe.workers.status_text import json_status, render_status
 
 EVERY_S = 10.0
 
@@ -16,12 +18,18 @@ EVERY_S = 10.0
     "--every", "every_s", type=Seconds(min=0.1), metavar="S",
     help=f"With --watch: refresh after S seconds in any case.  [default: {EVERY_S:g}]",
 )  # fmt: skip
+@click.option(
+    "-a", "--all", "include_all", is_flag=True,
+    help="Also show workers that completed their task more than a day ago.",
+)  # fmt: skip
 @click.pass_obj
-def command(call: CommandLine, watch: bool, every_s: float | None) -> None:
+def command(call: CommandLine, watch: bool, every_s: float | None, include_all: bool) -> None:
     """Show all workers on one screen.
 
-    Shows the target, every worker with its task, state, liveness and commits, unfinished
-    operations, and the last events. With --watch it stays on the terminal until q or Ctrl-C. If
+    Shows the target, every worker with its task, state, liveness, commits and news, unfinished
+    operations, and the last events. Workers at work come first. The news are the reason for which
+    work came back, a failed verification, a conflict, or the last commit, with the next command of
+    a worker that needs one. With --watch it stays on the terminal until q or Ctrl-C. If
     standard output is not a terminal, each change prints the text again after an empty line, or
     with --json one line.
 
@@ -37,7 +45,8 @@ def command(call: CommandLine, watch: bool, every_s: float | None) -> None:
     if watch:
         from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch
 
-        watch_status(call, call.open_to_read(), every_s=every_s or EVERY_S)
+        session = call.open_to_read()
+        watch_status(call, session, every_s=every_s or EVERY_S, include_all=include_all)
         return
     status = call.service().status(every_subject=call.as_json)
-    call.render(status, render_status, json_status)
+    call.render(status, partial(render_status, include_all=include_all), json_status)

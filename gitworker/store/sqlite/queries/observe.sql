@@ -5,7 +5,7 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
     CASE WHEN (h.current_task IS w.task_id OR h.current_task IS NULL)
         AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
         THEN h.progress END AS progress,
-    p.worker_id AS parent
+    p.worker_id AS parent, w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
@@ -16,7 +16,23 @@ LEFT JOIN workers AS p ON p.worker_id = s.parent_worker AND p.task_id = s.parent
 ORDER BY w.worker_id;
 
 -- name: list — every worker in short, by name
-SELECT worker_id, state, task_id, branch FROM workers ORDER BY worker_id;
+SELECT worker_id, state, task_id, branch, returned_by FROM workers ORDER BY worker_id;
+
+-- name: verified_commits — the newest run of the verify commands on each of these commits
+SELECT commit_oid, verdict, reason, log, ts_ms FROM verify_runs
+WHERE id IN (
+    SELECT MAX(r.id) FROM json_each(:commits) AS c JOIN verify_runs AS r ON r.commit_oid = c.value
+    GROUP BY c.value
+);
+
+-- name: known_conflicts — the warned pairs that conflict at their present tips, with the files
+SELECT w.one_ref, w.other_ref, v.files
+FROM conflict_warnings AS w
+JOIN published_tips AS a ON a.ref = w.one_ref
+JOIN published_tips AS b ON b.ref = w.other_ref
+JOIN merge_verdicts AS v ON (v.one_oid = a.oid AND v.other_oid = b.oid)
+    OR (v.one_oid = b.oid AND v.other_oid = a.oid)
+WHERE v.files <> '[]' ORDER BY w.one_ref, w.other_ref;
 
 -- name: task_counts — the number of tasks in each status
 SELECT status, COUNT(*) AS number FROM tasks GROUP BY status ORDER BY status;
