@@ -24,6 +24,11 @@ def covers(approved: str, present: str) -> bool:
     return patch == now and (not digests or digests[0] in texts)
 
 
+def is_covered(approved: Sequence[str], present: str) -> bool:
+    """Return whether a present commit is one of the approved ones, or a rebase of one."""
+    return any(covers(record, present) for record in approved)
+
+
 def approval_holds(approved: Sequence[str], present: Sequence[str]) -> bool:
     """Return True if the present commits are the approved ones, in order.
 

@@ -5,7 +5,7 @@ commits are replayed. The parent's commits in it are dropped: they land by thems
 amended or rebased, or not at all if the parent was cancelled.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from gitworker.branches.replay_branch import BranchTips
@@ -22,8 +22,8 @@ from gitworker.store.stacks import Stack, find_stack, parents_of
 from gitworker.store.workers import Worker, find_worker
 
 __all__ = [
-    "Stack", "StackBase", "find_stack_base", "own_fork_point", "parent_state_of", "parents_of",
-    "require_parent_landed", "require_parent_ready",
+    "Stack", "StackBase", "find_stack_base", "own_fork_point", "parent_names", "parent_state_of",
+    "parents_of", "require_parent_landed", "require_parent_ready",
 ]  # fmt: skip
 
 
@@ -44,6 +44,13 @@ class StackBase(NamedTuple):
     def name(self) -> str:
         """Return the name of the replay base for the user."""
         return "the target" if self.parent is None else self.parent.parent_branch
+
+
+def parent_names(reader: Reader, workers: Iterable[Worker]) -> dict[str, str]:
+    """Return the parent worker of each of these that is stacked on another."""
+    stacks = parents_of(reader)
+    found = ((one, stacks.get((one.worker_id, one.task))) for one in workers)
+    return {one.worker_id: stack.parent_worker for one, stack in found if stack is not None}
 
 
 def parent_state_of(reader: Reader, stack: Stack) -> ParentState:

@@ -34,6 +34,7 @@ from gitworker.lifecycle.verdict import publish_verdict, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints, patch_ids
+from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
@@ -174,8 +175,10 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
             writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor
         )
     publish_views(session, worker.worker_id)
+    tip = find_tip(session.git, session.repository.common_dir, worker.ref)
     return Conflict(
         f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
-        f"git worker diff {worker.worker_id} && git worker approve {worker.worker_id}",
+        f"git worker approve {worker.worker_id}{f' --at {tip[:12]}' if tip else ''}   (after: git"
+        f" worker diff {worker.worker_id})",
         code="approval_withdrawn",
     )

@@ -11,7 +11,7 @@ from random import randrange
 
 from gitworker import clock
 from gitworker.branches.remote import follow_remote, open_remote
-from gitworker.branches.stack import parents_of
+from gitworker.branches.stack import parent_names
 from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.journal.recover import finish_interrupted, require_landed
@@ -109,12 +109,7 @@ class Queue:
         """
         self._chosen = {worker.worker_id: worker for worker in chosen}
         with self.session.store.read() as reader:
-            stacks = parents_of(reader)
-        parents: dict[str, str] = {}
-        for one in chosen:
-            stack = stacks.get((one.worker_id, one.task))
-            if stack is not None:
-                parents[one.worker_id] = stack.parent_worker
+            parents = parent_names(reader, chosen)
         self._waiting = parents_first(self._chosen, parents)
         with self._resources:
             self._use_settings(self.session)

@@ -48,6 +48,11 @@ def is_approved(state: WorkerState) -> bool:
     return state is WorkerState.APPROVED
 
 
+def waits_for_review(state: WorkerState, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker waits for a verdict; a review that takes long still waits."""
+    return WorkerState.IN_REVIEW in (state, stale_from)
+
+
 def is_stale(state: WorkerState) -> bool:
     """Return whether a worker must be resumed before any other change."""
     return state is WorkerState.STALE

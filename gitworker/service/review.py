@@ -30,12 +30,18 @@ class Verified(NamedTuple):
 class ReviewMethods(ServiceBase):
     """Review and landing; see `WorkMethods` for the names of workers and the imports."""
 
-    def approve(self, workers: Sequence[str], *, note: str = "") -> list[Approved | NotApproved]:
-        """Rebase workers' branches onto the target and approve them, each for itself."""
-        from gitworker.workers.approve import approve_all
+    def approve(
+        self, workers: Sequence[str] = (), *, note: str = "", at: str | None = None
+    ) -> list[Approved | NotApproved]:
+        """Rebase workers' branches onto the target and approve them, each for itself.
+
+        Without workers, all that wait for review. `at`, for a single worker, is the newest commit
+        of its branch, which may have come after the submission.
+        """
+        from gitworker.workers.approve import approve_all, waiting_workers
 
         with self._acting() as session:
-            return approve_all(session, workers, note=note)
+            return approve_all(session, workers or waiting_workers(session), note=note, at=at)
 
     def reject(self, worker: str, *, note: str) -> Worker:
         """Send a worker's branch back with a request."""

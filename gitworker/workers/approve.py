@@ -15,14 +15,16 @@ from gitworker.branches.replay_branch import (
     replay_onto_target,
     rescue_old_tips,
 )
-from gitworker.branches.stack import find_stack_base, require_parent_ready
+from gitworker.branches.requested import find_later, find_requested, later_refusal, require_tip
+from gitworker.branches.stack import find_stack_base, parent_names, require_parent_ready
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Refused, as_gitworker_error
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.settle_rewrite import give_up, roll_back
+from gitworker.landing.rules_queue import parents_first
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.rules import may_judge
+from gitworker.lifecycle.rules import may_judge, waits_for_review
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
@@ -37,8 +39,7 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
-from gitworker.store.records.reviews import find_review
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.review import reviewer_of_record
 
 
@@ -46,8 +47,8 @@ from gitworker.workers.review import reviewer_of_record
 class Approved:
     """An approved worker: the approved commit, and the branch's old tip if it was rebased.
 
-    `unrequested` counts its commits whose patches were added after the submission. `without` is the
-    withdrawn branch that it was stacked on: those commits are not approved and do not land.
+    `unrequested` counts the commits, approved by `at`, that came after the submission. `without` is
+    the withdrawn branch that it was stacked on: those commits are not approved and do not land.
     """
 
     worker: Worker
@@ -66,29 +67,35 @@ class NotApproved:
     error: GitWorkerError
 
 
-def approve(session: Session, name: str, *, note: str = "") -> Approved:
+def approve(session: Session, name: str, *, note: str = "", at: str | None = None) -> Approved:
     """Rebase the worker's branch onto the target and record the approval.
 
-    A branch that is stacked on another worker's branch is rebased onto that branch until it lands.
+    The approval is for the commits that were handed in. With `at`, the newest commit of the branch,
+    it is for all commits up to that one. A branch that is stacked on another worker's branch is
+    rebased onto that branch until it lands.
 
-    Raises Conflict, with the files, if the rebase conflicts: the worker is then WORKING again.
-    Raises Refused or InvalidTransition before any change.
+    Raises Conflict, with the commits, if the branch has later ones, or newer ones than `at`. Raises
+    Conflict, with the files, if the rebase conflicts: the worker is then WORKING again. Raises
+    Refused or InvalidTransition before any change.
     """
-    (outcome,) = approve_all(session, [name], note=note)
+    (outcome,) = approve_all(session, [name], note=note, at=at)
     if isinstance(outcome, NotApproved):
         raise outcome.error
     return outcome
 
 
 def approve_all(
-    session: Session, names: Sequence[str], *, note: str = ""
+    session: Session, names: Sequence[str], *, note: str = "", at: str | None = None
 ) -> list[Approved | NotApproved]:
-    """Approve several workers in turn; one that cannot be approved does not stop the others."""
+    """Approve several workers in turn; one that cannot be approved does not stop the others.
+
+    `at` requires a single worker.
+    """
     results: list[Approved | NotApproved] = []
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
-        call = _ApproveCall(session, note)
+        call = _ApproveCall(session, note, at)
         for name in names:
             try:
                 results.append(_approve(call, name))
@@ -100,12 +107,22 @@ def approve_all(
     return results
 
 
+def waiting_workers(session: Session) -> list[str]:
+    """Return the workers that wait for review: the longest wait first, parents before children."""
+    with session.store.read() as reader:
+        found = [one for one in all_workers(reader) if waits_for_review(one.state, one.stale_from)]
+        parents = parent_names(reader, found)
+    found.sort(key=lambda one: one.state_changed_at_ms)
+    return parents_first([one.worker_id for one in found], parents)
+
+
 class _ApproveCall:
     """The state that all workers of one approve call share."""
 
-    def __init__(self, session: Session, note: str) -> None:
+    def __init__(self, session: Session, note: str, at: str | None) -> None:
         self.session = session
         self.note = note
+        self.at = at
         self.memory = ReplayCache()
 
     @cached_property
@@ -121,6 +138,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     stack_base = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, stack_base)
     require_landable(session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target)
+    unrequested = _require_requested(call, worker, tips)
     tips = BranchTips(tips.ref, tips.branch, stack_base.onto)
     outcome = replay_onto_target(session, tips, memory=call.memory, exclude=stack_base.exclude)
     if isinstance(outcome, ReplayConflict):
@@ -131,7 +149,6 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     patches = list(fingerprints(session.git, tips.target, outcome.new))
     reviewer = call.reviewer
     _check_worktree(session, worker, moves=outcome.new != tips.branch)
-    unrequested = _count_unrequested(session, worker, tips, stack_base.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     data = ApproveData(
@@ -181,11 +198,16 @@ def _check_worktree(session: Session, worker: Worker, *, moves: bool) -> None:
         require_on_branch(session.git, owner)
 
 
-def _find_requested(session: Session, worker: Worker) -> Oid | None:
-    """Return the commit that was submitted last."""
-    with session.store.read() as reader:
-        review = find_review(reader, worker.worker_id, worker.task_id, "requested")
-    return None if review is None else Oid(review.commit_oid)
+def _require_requested(call: _ApproveCall, worker: Worker, tips: BranchTips) -> int:
+    """Return how many commits came after the submission; raise Conflict unless `at` covers them."""
+    if call.at is not None:
+        require_tip(call.session, worker, tips, call.at)
+    found = find_later(call.session, worker, tips)
+    if found is None:
+        return 0
+    if call.at is None:
+        raise later_refusal(call.session, worker, tips, found)
+    return len(found.later)
 
 
 def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> None:
@@ -193,7 +215,7 @@ def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> 
 
     It was reset after the submission; landing it would complete a task of which nothing has landed.
     """
-    requested = _find_requested(session, worker)
+    requested = find_requested(session, worker)
     if requested is None or requested == tips.branch:
         return
     done = session.git.run(
@@ -208,21 +230,6 @@ def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> 
             f" {requested[:12]})",
             code="nothing_left",
         )
-
-
-def _count_unrequested(
-    session: Session, worker: Worker, tips: BranchTips, exclude: Oid | None
-) -> int:
-    requested = _find_requested(session, worker)
-    if requested is None or requested == tips.branch:
-        return 0
-    done = session.git.run(
-        "rev-list", "--count", "--cherry-pick", "--right-only",
-        f"{requested}...{tips.branch}", f"^{tips.target}",
-        *([f"^{exclude}"] if exclude else []), "--",
-        ok=(0, 128),
-    )  # fmt: skip
-    return int(done.text) if done.status == 0 else 1  # git no longer has the submitted commit
 
 
 def _finish(session: Session, number: int) -> Worker:

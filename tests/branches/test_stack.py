@@ -184,7 +184,7 @@ def test_parent_amended_after_the_child_was_approved(world: World) -> None:
     with pytest.raises(Conflict) as caught:
         world.land("auth")
     assert caught.value.code == "approval_withdrawn"
-    world.approve("auth")
+    world.approve("auth", at="auth/login")
     assert [type(one) for one in world.merge("auth", "ui")] == [Landed, Landed]
     assert subjects(world, "main~2..main") == ["Amended", "By ui"]
 

@@ -85,11 +85,11 @@ def test_reject(scene: Scene) -> None:
 
 
 def test_approve_counts_late_commits(scene: Scene) -> None:
-    """Approve prints how many commits were made after the submission."""
+    """Approve --at prints how many commits were made after the submission."""
     worktree = scene.submitted()
     for count, words in ((1, "1 commit"), (2, "2 commits")):
         scene.commit(worktree, f"late-{count}")
-        assert scene.run("approve", "auth") == Answer(
+        assert scene.run("approve", "auth", "--at", "auth/t1") == Answer(
             0,
             "auth is APPROVED at <short>\n"
             f"{words} came after it was handed in: git worker diff auth\n",

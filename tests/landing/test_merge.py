@@ -66,7 +66,7 @@ def test_later_commit_withdraws_the_approval(world: World) -> None:
     assert world.refs() == refs
     assert world.messages("review_result")[-1]["verdict"] == "withdrawn"
     assert world.worker("auth").review_state == "pending"
-    world.approve("auth")
+    world.approve("auth", at="auth/login")
     world.land("auth")
     assert world.show("late") == "x"
 

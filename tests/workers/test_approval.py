@@ -215,7 +215,7 @@ def test_an_older_record_holds_for_nothing_else(world: World, place: Repo, chang
     (result,) = world.merge("auth")
     assert isinstance(result, NotLanded)
     assert result.error.code == "approval_withdrawn"
-    world.approve("auth")
+    world.approve("auth", at="auth/login")
     world.land("auth")
 
 
@@ -226,7 +226,7 @@ def test_the_message_names_the_change(world: World, place: Repo) -> None:
     (result,) = world.merge("auth")
     assert isinstance(result, NotLanded)
     assert "author or message" in result.error.message
-    world.approve("auth")
+    world.approve("auth", at="auth/login")
     order(place)
     (result,) = world.merge("auth")
     assert isinstance(result, NotLanded)

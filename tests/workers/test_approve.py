@@ -136,7 +136,7 @@ def test_open_rebase_refuses(world: World) -> None:
     assert Repo(place).run("rebase", "side").returncode
     world.advance({"b": "2\n"})
     with kept(world, "operation_open"):
-        world.approve("auth")
+        world.approve("auth", at="auth/login")
     assert (place / "README").read_text().startswith("<<<<<<<")
 
 
@@ -197,11 +197,11 @@ def test_worktree_deleted_with_rm(world: World, lagging: bool) -> None:
 
 
 def test_commits_that_came_after_done(world: World) -> None:
-    """An approval counts the commits without a review request; a rebase adds none."""
+    """An approval with `at` counts the commits without a review request; a rebase adds none."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.commit("auth", {"late": "x\n"})
     world.advance({"b": "2\n"})
-    assert world.approve("auth").unrequested == 1
+    assert world.approve("auth", at="auth/login").unrequested == 1
     undo(world.session())
     world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
     assert world.approve("auth").unrequested == 0
@@ -216,7 +216,9 @@ def test_the_submitted_commit_is_missing(world: World) -> None:
     world.git("commit", "-q", "--amend", "-m", "Another", cwd=place)
     world.git("reflog", "expire", "--expire=now", "--all")
     world.git("gc", "-q", "--prune=now")
-    assert world.approve("auth").unrequested == 1
+    with unchanged(world, "later_commits", Conflict):
+        world.approve("auth")
+    assert world.approve("auth", at="auth/login").unrequested == 1
 
 
 def test_branch_in_the_main_checkout(world: World) -> None:

@@ -66,12 +66,17 @@ def fingerprints(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
     Each is the patch id and a digest of author and message. If a rebase changes the text of the
     commit (another encoding), a second digest of the rebased text follows. Merges are left out.
     """
-    patches = patches_by_commit(git, [f"{base}..{tip}"])
+    return tuple(fingerprints_by_commit(git, [f"{base}..{tip}"]).values())
+
+
+def fingerprints_by_commit(git: Git, revisions: Sequence[str]) -> dict[Oid, str]:
+    """Return the fingerprint of each commit, oldest first, for any revisions."""
+    patches = patches_by_commit(git, revisions)
     raws = read_objects(git, list(patches))
-    return tuple(
-        " ".join([patch, *_text_digests(oid, raw or b"")])
+    return {
+        oid: " ".join([patch, *_text_digests(oid, raw or b"")])
         for (oid, patch), raw in zip(patches.items(), raws, strict=True)
-    )
+    }
 
 
 def _text_digests(oid: Oid, raw: bytes) -> tuple[str, ...]:
