@@ -25,7 +25,7 @@ class WorkMethods(ServiceBase):
     def spawn(
         self,
         worker: str,
-        task: str,
+        task: str | None = None,
         *,
         title: str = "",
         text: str | bytes | None = None,
@@ -34,9 +34,9 @@ class WorkMethods(ServiceBase):
     ) -> SpawnedWorker:
         """Give a worker a task: a branch, a worktree with our hooks, state ASSIGNED.
 
-        `text` is the work to do, as text or UTF-8; None keeps that of a known task. `start` is a
-        revision, a remote branch, or another worker to build on. With `must_exist` the worker is
-        not created.
+        Without `task` its id is made of the title, or of the text's first line. `text` is the work
+        to do, as text or UTF-8; None keeps that of a known task. `start` is a revision, a remote
+        branch, or another worker to build on. With `must_exist` the worker is not created.
         """
         from gitworker.model.ids import parse_task_id, parse_worker_id
         from gitworker.tasks.rules_task_text import parse_task_text
@@ -44,7 +44,7 @@ class WorkMethods(ServiceBase):
 
         wanted = SpawnRequest(
             parse_worker_id(worker),
-            parse_task_id(task),
+            None if task is None else parse_task_id(task),
             title,
             start,
             must_exist,

@@ -36,12 +36,12 @@ from gitworker.worktrees.worktree_root import ready_root
 class SpawnRequest(NamedTuple):
     """A worker and its task; `must_exist` means that the worker must exist already (assign).
 
-    `start` is a revision, a remote branch or a worker, None for the target's tip. A `text` of None
-    keeps the text of a known task.
+    A `task` of None gets an id made of the title or text. `start` is a revision, a remote branch or
+    a worker, None for the target's tip. A `text` of None keeps the text of a known task.
     """
 
     worker: WorkerId
-    task: TaskId
+    task: TaskId | None
     title: str = ""
     start: str | None = None
     must_exist: bool = False
@@ -67,24 +67,25 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
     require_trusted_setup(session)
     remove_landed_worktree(session, request.worker)
     with check_ahead(session), hold(session.worktree_lock, name="worktree"):
-        roll_back_spawns(session, worker=request.worker, task=request.task)
+        task = request.task or _new_task(session, request)
+        roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
-            require_assignable(reader, request.worker, request.task, must_exist=request.must_exist)
-        base, parent = choose_base(session, request.worker, request.task, start=request.start)
+            require_assignable(reader, request.worker, task, must_exist=request.must_exist)
+        base, parent = choose_base(session, request.worker, task, start=request.start)
         ready_root(session)
-        path = make_room(session, worker=request.worker, task=request.task)
-        branch = branch_of(request.worker, request.task)
+        path = make_room(session, worker=request.worker, task=task)
+        branch = branch_of(request.worker, task)
         data = SpawnData(branch, base, path, pool_directory(session))
-        operation = _begin(session, request, data)
+        operation = _begin(session, request, data, task=task)
         try:
             admin_dir, is_warm = make_worktree(session, data, operation)
             crash_point("spawn.worktree")
             install(session.git, session.repository, session.git.at(path))
-            write_worktree_owner(admin_dir, request.worker, request.task)
+            write_worktree_owner(admin_dir, request.worker, task)
             crash_point("spawn.hooks")
             populate_worktree(session, path, is_warm=is_warm)
             new = Assignment(
-                request.worker, request.task, request.title, branch, base, path, admin_dir, parent,
+                request.worker, task, request.title, branch, base, path, admin_dir, parent,
                 request.text,
             )  # fmt: skip
             with session.store.write() as writer:
@@ -105,11 +106,18 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
     return SpawnedWorker(worker, path, branch, base)
 
 
-def _begin(session: Session, request: SpawnRequest, data: SpawnData) -> int:
+def _new_task(session: Session, request: SpawnRequest) -> TaskId:
+    """Return a free id for a task that was requested without one."""
+    from gitworker.tasks.new_task_id import choose_task_id  # 2 ms, only without an id
+
+    return choose_task_id(session, request.worker, title=request.title, text=request.text)
+
+
+def _begin(session: Session, request: SpawnRequest, data: SpawnData, *, task: TaskId) -> int:
     """Write the operation to the journal; return its number."""
     with session.store.write() as writer:
         operation = begin_operation(
-            writer, "spawn", worker=request.worker, task=request.task, actor=session.actor,
+            writer, "spawn", worker=request.worker, task=task, actor=session.actor,
             now=clock.now_ms(), data=data,
         )  # fmt: skip
     crash_point("spawn.journal")

@@ -223,7 +223,7 @@ def test_unknown_command(repository: Path) -> None:
     assert run(repository, "stats") == Answer(
         2,
         "",
-        "error: there is no command 'stats'; did you mean status, start?\n"
+        "error: there is no command 'stats'; did you mean status, start, task?\n"
         "hint: git worker status\n",
     )
 

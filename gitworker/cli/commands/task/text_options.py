@@ -1,4 +1,4 @@
-"""The options -m and -F, which give a task its text."""
+"""The arguments and options of a new task: WORKER [TASK] [-m TEXT | -F FILE]."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gitworker.cli.options import TaskId, WorkerId
 from gitworker.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -16,6 +17,36 @@ if TYPE_CHECKING:
 STDIN = 0
 READ_AT_MOST = 1 << 26  # more than a text may have, so that the service refuses it
 CHUNK = 1 << 20
+
+
+class NewWorker(WorkerId):
+    """The id of a worker that gets a task."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id; for words of a task, the error shows the command to write."""
+        try:
+            return super().convert(value, param, ctx)
+        except Invalid as error:
+            raise _with_example(error, value, "git worker spawn dev") from None
+
+
+class NewTask(TaskId):
+    """The id of a task that a worker gets."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id; for words of a task, the error shows the command to write."""
+        try:
+            return super().convert(value, param, ctx)
+        except Invalid as error:
+            worker = ctx.params.get("worker") if ctx else None
+            begin = f"git worker {ctx.info_name if ctx else ''} {worker or 'dev'}"
+            raise _with_example(error, value, begin) from None
+
+
+def task_arguments(function: AnyFunction) -> AnyFunction:
+    """Add the arguments WORKER [TASK] to a command."""
+    task = click.argument("task", type=NewTask(), required=False)
+    return click.argument("worker", type=NewWorker())(task(function))
 
 
 def text_options(function: AnyFunction) -> AnyFunction:
@@ -42,6 +73,15 @@ def read_text(message: str | None, file: str | None) -> bytes | None:
     if file is None:
         return None
     return _read_all(STDIN) if file == "-" else _read_file(file)
+
+
+def _with_example(error: Invalid, words: str, command: str) -> Invalid:
+    """Return the error with the command for a task in words, if the value looks like words."""
+    if any(character.isspace() for character in words.strip()):
+        from shlex import quote  # 2 ms, only for this error
+
+        error.hint = f"{command} -m {quote(words)}"
+    return error
 
 
 def _read_file(path: str) -> bytes:

@@ -4,15 +4,14 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.task.text_options import read_text, text_options
-from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
+from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
+from gitworker.cli.options import GitworkerCommand, Text
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
 
 
 @click.command("assign", cls=GitworkerCommand)
-@click.argument("worker", type=WorkerId())
-@click.argument("task", type=TaskId())
+@task_arguments
 @click.option(
     "--from",
     "start",
@@ -26,7 +25,7 @@ from gitworker.service.results import spawned_json
 def command(
     call: CommandLine,
     worker: ids.WorkerId,
-    task: ids.TaskId,
+    task: ids.TaskId | None,
     start: str | None,
     title: str | None,
     message: str | None,
@@ -34,8 +33,8 @@ def command(
 ) -> None:
     """Give the next task to a free worker.
 
-    Works like spawn, for an existing worker that is IDLE or COMPLETED. Standard output gets only
-    the path of the new worktree.
+    Works like spawn, for an existing worker that is IDLE or COMPLETED: TASK may be left out if -m,
+    -F or --title describes it. Standard output gets only the path of the new worktree.
 
     \b
       cd "$(git worker assign auth password-reset -F task.md)"

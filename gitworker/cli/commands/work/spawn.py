@@ -6,16 +6,15 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.task.text_options import read_text, text_options
+from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
 from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
-from gitworker.cli.options import TaskId, Text, WorkerId
+from gitworker.cli.options import Text
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
 
 
 @click.command("spawn", cls=OptionalRunner)
-@click.argument("worker", type=WorkerId())
-@click.argument("task", type=TaskId())
+@task_arguments
 @click.option(
     "--from",
     "start",
@@ -30,7 +29,7 @@ from gitworker.service.results import spawned_json
 def command(
     ctx: click.Context,
     worker: ids.WorkerId,
-    task: ids.TaskId,
+    task: ids.TaskId | None,
     start: str | None,
     title: str | None,
     message: str | None,
@@ -46,6 +45,9 @@ def command(
     --from with another worker (or its task, or its branch) builds on its work: the new branch lands
     after it, with its own commits only, even if the other branch is amended or rebased meanwhile.
 
+    Without TASK, its id is made of the title or of the text's first line, in at most 50 characters
+    (login-form, login-form-2, …), and without these of two random words.
+
     The task's text is the work to do. It stays with the task: the worker reads it by `git worker
     task text`, and gets it in its task_assign message. A task that is assigned again keeps it.
 
@@ -54,6 +56,7 @@ def command(
 
     \b
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
+      cd "$(git worker spawn docs -F task.md)"
       git worker spawn auth login-form -- claude -p 'Build the login form'
     """
     call: CommandLine = ctx.obj
