@@ -18,6 +18,7 @@ from gitworker.liveness.supervised_agent import living_agent
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 from gitworker.store.records.runs import find_blocking_operation, find_latest_run
+from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,14 +52,17 @@ class AgentRun:
 
 
 class LaunchContext:
-    """The context of a start: the store, the state directory, the identity of the caller."""
+    """The context of a start: store, state directory, the caller, the lease of a resumed task."""
 
-    __slots__ = ("actor", "paths", "store")
+    __slots__ = ("actor", "lease_ms", "paths", "store")
 
-    def __init__(self, store: Store, paths: StatePaths, actor: str) -> None:
+    def __init__(
+        self, store: Store, paths: StatePaths, actor: str, *, lease_ms: int = PROTOCOL_LEASE_MS
+    ) -> None:
         self.store = store
         self.paths = paths
         self.actor = actor
+        self.lease_ms = lease_ms
 
 
 def require_worker(post: LaunchContext, name: str | None) -> Worker:
@@ -77,7 +81,10 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
     if unfinished is not None:
         raise unfinished
     worktree = _own_worktree(post, worker)
-    refusal = run_refusal(worker.worker_id, worker.state, worktree=worktree, running=running)
+    refusal = run_refusal(
+        worker.worker_id, worker.state, stale_from=worker.stale_from, worktree=worktree,
+        running=running,
+    )  # fmt: skip
     if refusal is None:
         return worker
     if running is not None:
@@ -132,8 +139,9 @@ def launch(post: LaunchContext, worker: Worker, words: list[str], streams: Strea
 
         with post.store.write() as writer:
             run, after = record_start(
-                writer, post.paths, worker, actor=post.actor, pid=pid, command=command_text(words)
-            )
+                writer, post.paths, worker, actor=post.actor, lease_ms=post.lease_ms, pid=pid,
+                command=command_text(words),
+            )  # fmt: skip
         if worker.admin_dir is not None:
             lock_worktree_for_agent(worker.admin_dir, pid)
         os.write(gate, b"\n")

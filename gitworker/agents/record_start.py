@@ -3,13 +3,12 @@
 import os
 
 from gitworker import clock
-from gitworker.agents.rules import must_start, operation_refusal
+from gitworker.agents.rules import operation_refusal
 from gitworker.bus.publish import Outgoing, log_message, publish
 from gitworker.errors import Conflict
-from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.moves import bring_to_work
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.supervised_agent import living_agent
-from gitworker.model.worker import WorkerEvent
 from gitworker.paths import StatePaths
 from gitworker.processes.table import find_start
 from gitworker.store.api import Writer
@@ -20,9 +19,16 @@ from gitworker.store.workers import Worker, find_worker, set_author_back, set_pr
 
 
 def record_start(
-    writer: Writer, paths: StatePaths, worker: Worker, *, actor: str, pid: int, command: str
+    writer: Writer,
+    paths: StatePaths,
+    worker: Worker,
+    *,
+    actor: str,
+    lease_ms: int,
+    pid: int,
+    command: str,
 ) -> tuple[Run, int]:
-    """Record that a process works as a worker; fire `start` if the worker has not started yet.
+    """Record that a process works as a worker, which starts, recovers or resumes if necessary.
 
     Returns the run and the position after which orders to it count. Raises Conflict if another
     command has changed the worker or an operation on it is open.
@@ -38,8 +44,7 @@ def record_start(
     refusal = operation_refusal(name, find_blocking_operation(writer, name, task))
     if refusal is not None:
         raise refusal
-    if must_start(found.state):
-        advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})
+    bring_to_work(writer, found, actor=actor, lease_ms=lease_ms, metadata={"pid": pid})
     now, here, start = clock.now_ms(), this_origin(), find_start(pid)
     set_process(writer, name, pid=pid, start=start, origin=here)
     set_author_back(writer, name)

@@ -20,11 +20,13 @@ SHARED_GIT = frozenset({
 })  # fmt: skip
 VALUED_GIT_OPTIONS = frozenset({"-C", "-c"})
 BACKGROUND = "gitworker.hookentry"
-HINTS = {
-    "STALE": "git worker recover {worker}",
-    "FAILED": "git worker reset {worker}",
-    "IDLE": "git worker assign {worker} TASK",
-    "COMPLETED": "git worker assign {worker} TASK",
+# A state without work for an agent, in words, and the command that helps.
+NO_WORK = {
+    "IDLE": ("has no task", "git worker assign {worker} TASK"),
+    "IN_REVIEW": ("is in review", "git worker reject {worker} -m TEXT"),
+    "APPROVED": ("is approved", "git worker reject {worker} -m TEXT"),
+    "STALE": ("is stale: its review takes long", "git worker reject {worker} -m TEXT"),
+    "COMPLETED": ("has landed", "git worker assign {worker} TASK"),
 }
 
 
@@ -48,15 +50,19 @@ def operation_refusal(worker: str, kind: str | None) -> UnfinishedOperation | No
 
 
 def run_refusal(
-    worker: str, state: str, *, worktree: str | None, running: int | None
+    worker: str, state: str, *, stale_from: str | None, worktree: str | None, running: int | None
 ) -> GitWorkerError | None:
     """Return the error if no agent can be started as a worker, else None.
 
-    `running` is the process of another supervised agent that is alive there.
+    `stale_from` is the state before STALE. `running` is the process of another supervised agent
+    that is alive there.
     """
-    if state not in ("ASSIGNED", "WORKING"):
-        hint = HINTS.get(state, "git worker show {worker}").format(worker=worker)
-        return Refused(f"worker {worker} is {state}: there is no work to start an agent for", hint)
+    if state in NO_WORK and (state != "STALE" or stale_from != "WORKING"):
+        words, hint = NO_WORK[state]
+        return Refused(
+            f"worker {worker} {words}, so there is no work to start an agent for",
+            hint.format(worker=worker),
+        )
     if worktree is None:
         return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
     if running is not None:
@@ -66,11 +72,6 @@ def run_refusal(
             code="busy_seat",
         )
     return None
-
-
-def must_start(state: str) -> bool:
-    """Return True if a worker that may run an agent has not started yet."""
-    return state == "ASSIGNED"
 
 
 def may_end(state: str, *, is_ours: bool) -> bool:

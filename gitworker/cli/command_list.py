@@ -30,6 +30,7 @@ COMMANDS: Sections = {
         "start": "Start work on a task, and record its process.",
         "exec": "Run an agent in a worker's worktree, under supervision.",
         "heartbeat": "Send a heartbeat.",
+        "resume": "Take up failed, stale or returned work in place.",
         "sync": "Rebase the worker's branch onto the target.",
         "done": "Hand in the work for review.",
         "fail": "Give up a task, with a reason.",

@@ -5,10 +5,13 @@ from typing import Any
 
 from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.rules import waits_for_retry
+from gitworker.lifecycle.rules_take_up import event_to_work, resume_refusal, resumes
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
 from gitworker.store.api import Writer
 from gitworker.store.claims import release_claim
+from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
 from gitworker.store.tasks import (
     StoredTask,
     assign_task,
@@ -16,7 +19,13 @@ from gitworker.store.tasks import (
     require_stored_task,
     set_task_retry,
 )
-from gitworker.store.workers import Worker
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_author_back,
+    set_stale_from,
+    set_worker_error,
+)
 
 RECOVERIES = frozenset({WorkerTaskEvent.RECOVERY, WorkerTaskEvent.EXPIRE})  # counted in a row
 
@@ -61,6 +70,32 @@ def advance_task(
     return require_stored_task(writer, task.id)
 
 
+def bring_to_work(
+    writer: Writer,
+    worker: Worker,
+    *,
+    actor: str,
+    lease_ms: int = PROTOCOL_LEASE_MS,
+    metadata: Mapping[str, Any] | None = None,
+) -> Worker:
+    """Bring a worker to WORKING in the caller's transaction; return its row.
+
+    A worker in review, with an approval or without a task is returned as it is.
+    """
+    event = event_to_work(worker.state, stale_from=worker.stale_from)
+    if event is not None:
+        if resumes(event):
+            _take_task_back(writer, worker, lease_ms)
+            set_worker_error(writer, worker.worker_id, None)
+        advance(writer, worker, event, actor=actor, metadata=metadata)
+        set_stale_from(writer, worker.worker_id, None)
+        renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
+    if worker.waits_for_author:
+        set_author_back(writer, worker.worker_id)
+        renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
+    return load_worker(writer, worker.worker_id)
+
+
 def release_task(writer: Writer, worker: Worker) -> None:
     """End the worker's assignment and its claim on the task."""
     if worker.task_id is None:
@@ -78,3 +113,19 @@ def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) ->
         return
     wait_ms = delay_s * 1000 * 2 ** min(task.retry_count, 10)
     set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=now + wait_ms)
+
+
+def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
+    """Give a failed worker its task and claim again; raise if another worker has them now."""
+    from gitworker.claims.leases import require_task_free, take_claim  # 5 ms, only to resume
+    from gitworker.store.rules_leases import LeaseLength
+
+    task = find_task(writer, worker.task)
+    if task is None:
+        return
+    refusal = resume_refusal(worker.worker_id, task.id, task.status, holder=task.assigned_agent_id)
+    if refusal is not None:
+        raise refusal
+    require_task_free(writer, task.id, worker.worker_id)
+    assign_task(writer, task.id, agent=worker.worker_id, branch=worker.branch)
+    take_claim(writer, task.id, worker.worker_id, length=LeaseLength(lease_ms))

@@ -78,6 +78,13 @@ class WorkMethods(ServiceBase):
         with self._acting() as session:
             return start(session, worker, pid=pid, binds_caller=self._request.is_command)
 
+    def resume(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
+        """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`."""
+        from gitworker.workers.start import resume
+
+        with self._acting() as session:
+            return resume(session, worker, pid=pid, binds_caller=self._request.is_command)
+
     def submit(
         self,
         worker: str | None = None,

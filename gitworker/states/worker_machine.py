@@ -62,9 +62,46 @@ STALE_GUARDS: Mapping[E, S] = MappingProxyType(
     }
 )
 
-# The command for an event, if its name differs.
-VERBS: Mapping[E, str] = MappingProxyType(
-    {E.SUBMIT: "done", E.REQUEST_CHANGES: "reject", E.RESUME_REVIEW: "recover"}
+# A state in words, for people. A worker that became stale in review has words of its own.
+STATE_WORDS: Mapping[S, str] = MappingProxyType(
+    {
+        S.IDLE: "has no task",
+        S.ASSIGNED: "has not started yet",
+        S.WORKING: "is at work",
+        S.IN_REVIEW: "is in review",
+        S.APPROVED: "is approved",
+        S.STALE: "is stale: it has shown no sign of life",
+        S.FAILED: "has failed",
+        S.COMPLETED: "has landed",
+    }
+)
+STALE_IN_REVIEW = "is stale: its review takes long"
+
+# The consequence of a refused event, for people.
+REFUSALS: Mapping[E, str] = MappingProxyType(
+    {
+        E.ASSIGN: "it cannot take a task",
+        E.START: "there is nothing to start",
+        E.SETUP_FAILED: "its setup is over",
+        E.SUBMIT: "there is nothing to hand in",
+        E.FAIL: "there is no work to give up",
+        E.STOP: "there is no work to give up",
+        E.APPROVE: "there is nothing to approve",
+        E.REQUEST_CHANGES: "there is nothing to send back",
+        E.MERGE: "it cannot land",
+        E.MERGE_CONFLICT: "there is nothing to send back",
+        E.VERIFY_FAILED: "there is nothing to send back",
+        E.APPROVAL_WITHDRAWN: "there is no approval to withdraw",
+        E.RECOVER: "there is nothing to recover",
+        E.RESUME_REVIEW: "there is nothing to recover",
+        E.RESUME: "there is nothing to resume",
+        E.HEARTBEAT_TIMEOUT: "it cannot time out",
+        E.REVIEW_TIMEOUT: "it cannot time out",
+        E.EXPIRE: "it cannot time out",
+        E.CANCEL: "there is nothing to cancel",
+        E.RESET: "there is nothing to reset",
+        E.RECYCLE: "there is nothing to recycle",
+    }
 )
 
 # The next command for a worker in each state, for hints.
@@ -75,11 +112,41 @@ NEXT_COMMANDS: Mapping[S, str] = MappingProxyType(
         S.WORKING: "done {}",
         S.IN_REVIEW: "approve {}",
         S.APPROVED: "merge {}",
-        S.STALE: "recover {}",
-        S.FAILED: "reset {}",
+        S.STALE: "resume {}",
+        S.FAILED: "resume {}",
         S.COMPLETED: "assign {} TASK",
     }
 )
+# The command that helps after the refusal of one event, if it is another than the next one.
+FREEING = frozenset({E.ASSIGN, E.RESET, E.RECYCLE})
+AT_WORK_ONLY = frozenset({E.START, E.RESUME})
+
+
+def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = None) -> str:
+    """Return the command that helps after `event` was refused in `state`."""
+    command = NEXT_COMMANDS[state]
+    if event in FREEING and state == S.FAILED:
+        command = "reset {}"
+    elif event in FREEING and state == S.COMPLETED:
+        command = "recycle {}"
+    elif event in FREEING and state != S.IDLE:
+        command = "cancel {}"
+    elif event in AT_WORK_ONLY and (state == S.APPROVED or S.IN_REVIEW in (state, stale_from)):
+        command = "reject {} -m TEXT"
+    elif event in (E.FAIL, E.STOP) and state == S.APPROVED:
+        command = "cancel {}"
+    elif event == E.CANCEL and state == S.COMPLETED:
+        command = "undo --list"
+    elif state == S.STALE and stale_from == S.IN_REVIEW:
+        command = "approve {}"
+    return f"git worker {command.format(worker_id)}"
+
+
+def state_words(state: S, stale_from: S | None = None) -> str:
+    """Return a worker's state in words: "is at work"."""
+    if state == S.STALE and stale_from == S.IN_REVIEW:
+        return STALE_IN_REVIEW
+    return STATE_WORDS[state]
 
 
 def guard_allows(state: S, event: E, *, stale_from: S | None) -> bool:
@@ -103,30 +170,15 @@ def worker_transition(state: S, event: E, *, stale_from: S | None = None) -> S:
 def require_transition(worker_id: str, state: S, event: E, *, stale_from: S | None = None) -> S:
     """Return the state that `event` leads a worker to.
 
-    Raises InvalidTransition with a message for people: the worker, its state, the states that the
-    command requires, and as the hint the next command for the worker.
+    Raises InvalidTransition with a message for people: the worker, its state in words and the
+    consequence, and as the hint the command that helps.
     """
     try:
         return worker_transition(state, event, stale_from=stale_from)
     except InvalidTransition as error:
-        verb = VERBS.get(event, event.value.replace("_", " "))
         raise InvalidTransition(
             state,
             event,
-            f"git worker {NEXT_COMMANDS[state].format(worker_id)}",
-            message=f"worker {worker_id} is {_described(state, stale_from)};"
-            f" {verb} requires {_origins(event)}",
+            next_command(worker_id, state, event, stale_from=stale_from),
+            message=f"worker {worker_id} {state_words(state, stale_from)}, so {REFUSALS[event]}",
         ) from error
-
-
-def _described(state: S, stale_from: S | None) -> str:
-    return f"{state} (it was {stale_from})" if state == S.STALE and stale_from else state
-
-
-def _origins(event: E) -> str:
-    """Return the states in which an event is possible, as people read them."""
-    origins = [origin for (origin, one) in WORKER_MACHINE.table if one == event]
-    if event in STALE_GUARDS and len(origins) > 1:  # STALE counts for some of its workers only
-        origins.remove(S.STALE)
-    *first, last = origins
-    return f"{', '.join(first)} or {last}" if first else last

@@ -126,8 +126,16 @@ def set_process(
     )  # fmt: skip
 
 
-def set_worker_error(writer: Writer, worker: str, error: str) -> None:
-    """Record the reason of a worker's failure."""
+def forget_process(writer: Writer, worker: str) -> None:
+    """Record that no process of a worker is known."""
+    writer.run(
+        "workers.set_process",
+        worker=worker, pid=None, pid_start=None, host=None, boot_id=None, pid_ns=None,
+    )  # fmt: skip
+
+
+def set_worker_error(writer: Writer, worker: str, error: str | None) -> None:
+    """Record the reason of a worker's failure; None once it is at work again."""
     writer.run("workers.set_error", worker=worker, error=error)
 
 

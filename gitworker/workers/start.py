@@ -1,20 +1,26 @@
-"""start: ASSIGNED→WORKING, bound to the agent's process, with heartbeats for it."""
+"""start and resume: bring a worker to WORKING, bound to the agent's process, with heartbeats."""
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
-from gitworker.errors import NotFound
+from gitworker.errors import NotFound, Refused
+from gitworker.lifecycle.fail import recover
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.moves import bring_to_work
+from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
+from gitworker.lifecycle.take_up import bind_process, lease_of
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
-from gitworker.model.worker import WorkerEvent
+from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.processes.table import Process, find_process
+from gitworker.progress import Notice
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
+from gitworker.states.worker_machine import require_transition
+from gitworker.store.api import Writer
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, load_worker, set_process
 
@@ -24,46 +30,92 @@ def start(
 ) -> Worker:
     """Record the start of work and its process; the heartbeat daemon keeps the worker alive.
 
+    A STALE worker recovers and a FAILED one resumes. A worker that is at work already is only bound
+    to a new process, if its recorded one has ended or `pid` is given.
+
     Without `pid` the process is the nearest ancestor that is an agent, unless the caller is a
     server that starts for others (`binds_caller` is False). Without a process, only
     commands and commits count as heartbeats. Raises NotFound if `pid` does not run, Conflict if
-    another agent has taken over the worker's claim on the task.
+    another agent has taken over the worker's claim on the task, Refused if another worker holds it.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    has_worktree(owner_of(session.repository.common_dir, worker))
+    return _begin(session, worker, WorkerEvent.START, pid=pid, binds_caller=binds_caller)
+
+
+def resume(
+    session: Session, name: str | None, *, pid: int | None = None, binds_caller: bool = True
+) -> Worker:
+    """Take up the work of a FAILED, STALE or sent-back worker, with its branch and files as is.
+
+    A worker that became STALE in review is in review again. Otherwise like `start`.
+    """
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    if worker.stale_from is WorkerState.IN_REVIEW:
+        return recover(session, worker.worker_id)
+    return _begin(session, worker, WorkerEvent.RESUME, pid=pid, binds_caller=binds_caller)
+
+
+def _begin(
+    session: Session, worker: Worker, event: WorkerEvent, *, pid: int | None, binds_caller: bool
+) -> Worker:
+    if not has_worktree(owner_of(session.repository.common_dir, worker)) and worker.worktree:
+        raise Refused(
+            f"worker {worker.worker_id} has no worktree at {worker.worktree}",
+            f"git worker show {worker.worker_id}",
+        )
     process = _process(pid) if pid is not None or binds_caller else None
     with session.store.write() as writer:
-        require_task_held(writer, worker.task_id, worker.worker_id)
-        advance(
-            writer, worker, WorkerEvent.START, actor=session.actor,
+        taken = bring_to_work(
+            writer, worker, actor=session.actor, lease_ms=lease_of(session),
             metadata={"pid": process.pid if process else None},
         )  # fmt: skip
-        if process is not None:
-            set_process(
-                writer, worker.worker_id, pid=process.pid, start=process.start,
-                origin=this_origin(),
-            )  # fmt: skip
-        record_heartbeat(
-            writer, worker.worker_id, status="working", task=worker.task_id, progress=None
-        )
-        publish(
-            writer,
-            Outgoing(
-                "agent_started",
-                sender=worker.worker_id,
-                correlation_id=worker.task_id,
-                payload={"pid": process.pid if process else None},
-            ),
-            now=clock.now_ms(),
-        )
+        if not is_at_work(taken.state):
+            require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
+        require_task_held(writer, worker.task_id, worker.worker_id)
+        has_new_process = _bind(writer, session, taken, process, is_given=pid is not None)
+        changes = has_new_process or taken.version != worker.version or worker.waits_for_author
+        if changes:
+            _publish_start(writer, worker, process)
         started = load_worker(writer, worker.worker_id)
+    if not changes:
+        session.report(Notice(f"worker {worker.worker_id} is at work already: nothing changed"))
+        return started
     if process is not None:
         if started.admin_dir is not None:
             lock_worktree_for_agent(started.admin_dir, process.pid)
         ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     publish_views(session, worker.worker_id)
     return started
+
+
+def _bind(
+    writer: Writer, session: Session, worker: Worker, process: Process | None, *, is_given: bool
+) -> bool:
+    """Record the process of a worker at work; return whether it is another one than before."""
+    if process is None or not is_given:
+        return bind_process(writer, session.paths, worker, process)
+    if (worker.pid, worker.pid_start) == (process.pid, process.start):
+        return False
+    set_process(
+        writer, worker.worker_id, pid=process.pid, start=process.start, origin=this_origin()
+    )
+    return True
+
+
+def _publish_start(writer: Writer, worker: Worker, process: Process | None) -> None:
+    record_heartbeat(writer, worker.worker_id, status="working", task=worker.task_id, progress=None)
+    publish(
+        writer,
+        Outgoing(
+            "agent_started",
+            sender=worker.worker_id,
+            correlation_id=worker.task_id,
+            payload={"pid": process.pid if process else None},
+        ),
+        now=clock.now_ms(),
+    )
 
 
 def _process(pid: int | None) -> Process | None:

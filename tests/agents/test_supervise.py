@@ -95,10 +95,10 @@ def test_the_worker_is_at_work_before_its_agent_is(auth: SupervisedWorker) -> No
     assert '"last_heartbeat": "' in (auth.world.state_dir / "workers" / "auth.json").read_text()
 
 
-@pytest.mark.parametrize("before", ["done", "fail -m No", "cancel"])
+@pytest.mark.parametrize("before", ["done", "cancel"])
 def test_no_agent_for_a_worker_without_work(auth: SupervisedWorker, before: str) -> None:
     """A worker in an unsuitable state refuses an agent, and no agent runs."""
-    auth.exec(COMMIT if before == "done" else f"git-worker {before}" if before != "cancel" else ":")
+    auth.exec(COMMIT if before == "done" else ":")
     if before == "cancel":
         ok(auth.world.root, "cancel", "auth")
     runs = auth.runs()
@@ -106,6 +106,17 @@ def test_no_agent_for_a_worker_without_work(auth: SupervisedWorker, before: str)
     assert (answer.status, answer.out) == (1, "")
     assert "no work to start an agent for" in answer.err
     assert auth.runs() == runs
+
+
+@pytest.mark.parametrize("words", [("exec", "auth"), ("resume", "auth")])
+def test_a_failed_worker_goes_on(auth: SupervisedWorker, words: tuple[str, ...]) -> None:
+    """After an agent that failed, the next one continues with the files as they are."""
+    assert auth.exec("echo half > half; exit 1").status == 1
+    assert auth.state() == "FAILED"
+    script = f"cat half; git add half; {COMMIT}"
+    answer = run(auth.world.root, *words, "--", "sh", "-c", script)
+    assert (answer.status, answer.out.splitlines()[0]) == (0, "half"), answer
+    assert auth.state() == "IN_REVIEW"
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "./no-such-file", "README"])
@@ -144,6 +155,7 @@ def test_json(auth: SupervisedWorker) -> None:
     assert (document["worker"], document["exit_status"], document["run"]) == ("auth", 2, 1)
     assert document["outcome"] == "auth is FAILED: it ended with status 2"
     assert auth.log.read_text() == "hello\n"
+    ok(auth.world.root, "cancel", "auth")
     refused = run(auth.world.root, "exec", "auth", "--json", "--", "true")
     assert refused.document["error"]["code"] == "refused"
 
@@ -190,7 +202,7 @@ def test_a_worker_that_is_being_taken_away(auth: SupervisedWorker, point: str) -
     answer = auth.exec("echo begun")
     assert (answer.status, answer.out) == (1, ""), answer
     assert "settled an interrupted cancel of auth" in answer.err
-    assert "auth is IDLE" in answer.err
+    assert "worker auth has no task" in answer.err
     assert auth.runs() == []
 
 

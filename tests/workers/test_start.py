@@ -7,7 +7,7 @@ import pytest
 
 from gitworker.errors import NotFound
 from gitworker.processes.table import find_process
-from gitworker.states.engine import InvalidTransition
+from gitworker.progress import Notice
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 
@@ -49,10 +49,26 @@ def test_start_of_a_process_that_ended(world: World) -> None:
 
 
 def test_start_twice(world: World) -> None:
-    """A worker that is at work is not started again."""
+    """A worker that is at work is not started again, and nothing changes."""
     world.working("auth", "login", {"a": "1\n"})
-    with unchanged(world, "invalid_transition", InvalidTransition):
-        start(world.session(), "auth", pid=os.getpid())
+    before = world.picture()
+    said: list[object] = []
+    again = start(world.session(report=said.append), "auth", pid=os.getpid())
+    assert (again.state, again.pid) == ("WORKING", os.getpid())
+    assert said == [Notice("worker auth is at work already: nothing changed")]
+    assert world.picture() == before
+
+
+def test_start_by_a_new_process(world: World) -> None:
+    """A worker whose process has ended is bound to the next one that starts it."""
+    ended = subprocess.Popen(["sleep", "600"])
+    world.spawn("auth", "login")
+    start(world.session(), "auth", pid=ended.pid)
+    ended.kill()
+    ended.wait()
+    started = start(world.session(), "auth", pid=os.getpid())
+    assert (started.state, started.pid) == ("WORKING", os.getpid())
+    assert world.messages("agent_started") == [{"pid": ended.pid}, {"pid": os.getpid()}]
 
 
 @pytest.mark.parametrize("name", ["login", "auth/login", "refs/heads/auth/login"])

@@ -58,5 +58,6 @@ def exec_at(
     place: HotContext, name: str | None, request: RunRequest, *, open_session: Callable[[], Session]
 ) -> SupervisedRun:
     """Supervise an agent for the worker with this name, or for the caller's worker."""
-    post = LaunchContext(place.store, place.paths, place.actor)
+    lease_ms = place.limits.claims_lease_s * 1000
+    post = LaunchContext(place.store, place.paths, place.actor, lease_ms=lease_ms)
     return supervise(post, name, request, open_session=open_session)

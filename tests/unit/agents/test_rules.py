@@ -16,7 +16,6 @@ from gitworker.agents.rules import (
     is_shared,
     is_stale,
     may_end,
-    must_start,
     operation_refusal,
     reason_of,
     run_refusal,
@@ -24,24 +23,28 @@ from gitworker.agents.rules import (
 )
 from gitworker.errors import Conflict, Refused
 from gitworker.model.worker import WorkerState
+from gitworker.states.worker_machine import state_words
 
 
 @pytest.mark.parametrize("state", [state.value for state in WorkerState])
-def test_workers_that_may_run_an_agent(state: str) -> None:
-    """An agent runs in a worker that is ASSIGNED, which it starts, or WORKING."""
-    refusal = run_refusal("auth", state, worktree="/w", running=None)
-    if state in ("ASSIGNED", "WORKING"):
+@pytest.mark.parametrize("stale_from", ["WORKING", "IN_REVIEW"])
+def test_workers_that_may_run_an_agent(state: str, stale_from: str) -> None:
+    """An agent runs in a worker with work to do, which it starts, recovers or resumes."""
+    refusal = run_refusal("auth", state, stale_from=stale_from, worktree="/w", running=None)
+    if state in ("ASSIGNED", "WORKING", "FAILED") or (state, stale_from) == ("STALE", "WORKING"):
         assert refusal is None
     else:
+        words = state_words(WorkerState(state), WorkerState(stale_from))
         assert isinstance(refusal, Refused)
+        assert refusal.message.startswith(f"worker auth {words}, so ")
         assert "auth" in str(refusal.hint)
-    assert must_start(state) is (state == "ASSIGNED")
 
 
 def test_refusals() -> None:
     """Without a worktree, or beside another agent, no agent is started."""
-    assert isinstance(run_refusal("auth", "WORKING", worktree=None, running=None), Refused)
-    busy = run_refusal("auth", "WORKING", worktree="/w", running=7)
+    lost = run_refusal("auth", "WORKING", stale_from=None, worktree=None, running=None)
+    assert isinstance(lost, Refused)
+    busy = run_refusal("auth", "WORKING", stale_from=None, worktree="/w", running=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
     assert '{"command": "stop"}' in str(busy.hint)

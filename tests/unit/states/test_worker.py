@@ -8,6 +8,7 @@ from gitworker.model.worker import WorkerEvent as E
 from gitworker.model.worker import WorkerState as S
 from gitworker.states.engine import InvalidTransition, legal_events
 from gitworker.states.worker_machine import (
+    STATE_WORDS,
     WORKER_MACHINE,
     guard_allows,
     require_transition,
@@ -70,19 +71,27 @@ def test_guards_hold_in_stale_only() -> None:
 @pytest.mark.parametrize(
     ("state", "event", "stale_from", "message", "hint"),
     [
-        ("WORKING", "approve", None, "is WORKING; approve requires IN_REVIEW", "done auth"),
-        ("IDLE", "submit", None, "is IDLE; done requires WORKING", "assign auth TASK"),
-        ("FAILED", "start", None, "is FAILED; start requires ASSIGNED", "reset auth"),
-        ("APPROVED", "assign", None, "is APPROVED; assign requires IDLE", "merge auth"),
+        ("WORKING", "approve", None, "is at work, so there is nothing to approve", "done auth"),
+        ("WORKING", "reset", None, "is at work, so there is nothing to reset", "cancel auth"),
+        ("IDLE", "submit", None, "has no task, so there is nothing to hand in", "assign auth TASK"),
+        ("FAILED", "approve", None, "has failed, so there is nothing to approve", "resume auth"),
+        ("FAILED", "recycle", None, "has failed, so there is nothing to recycle", "reset auth"),
+        ("APPROVED", "assign", None, "is approved, so it cannot take a task", "cancel auth"),
+        ("APPROVED", "fail", None, "is approved, so there is no work to give up", "cancel auth"),
+        (
+            "IN_REVIEW", "resume", None,
+            "is in review, so there is nothing to resume", "reject auth -m TEXT",
+        ),
         (
             "STALE", "approve", "WORKING",
-            "is STALE (it was WORKING); approve requires IN_REVIEW", "recover auth",
+            "is stale: it has shown no sign of life, so there is nothing to approve", "resume auth",
         ),
         (
-            "COMPLETED", "cancel", None,
-            "is COMPLETED; cancel requires ASSIGNED, WORKING, IN_REVIEW, APPROVED, STALE or FAILED",
-            "assign auth TASK",
+            "STALE", "recover", "IN_REVIEW",
+            "is stale: its review takes long, so there is nothing to recover", "approve auth",
         ),
+        ("COMPLETED", "cancel", None, "has landed, so there is nothing to cancel", "undo --list"),
+        ("COMPLETED", "reset", None, "has landed, so there is nothing to reset", "recycle auth"),
     ],
 )  # fmt: skip
 def test_refusal_names_the_state_and_the_next_command(
@@ -105,5 +114,5 @@ def test_every_refusal_names_the_state(state: S) -> None:
         with pytest.raises(InvalidTransition) as caught:
             require_transition("auth", state, event)
         copy = pickle.loads(pickle.dumps(caught.value))
-        assert copy.message.startswith(f"worker auth is {state}; ")
+        assert copy.message.startswith(f"worker auth {STATE_WORDS[state]}, so ")
         assert (copy.message, copy.hint) == (caught.value.message, caught.value.hint)

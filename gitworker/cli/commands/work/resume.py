@@ -1,0 +1,41 @@
+"""git worker resume."""
+
+import click
+
+from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
+from gitworker.cli.options import worker_argument
+from gitworker.service.results import worker_json
+
+
+@click.command("resume", cls=OptionalRunner)
+@worker_argument(required=False)
+@click.option("--pid", type=click.IntRange(min=1), metavar="N", help="The agent's process.")
+@click.pass_context
+def command(ctx: click.Context, worker: str | None, pid: int | None) -> int:
+    """Take up failed, stale or returned work in place.
+
+    FAILED or STALE becomes WORKING, with branch, worktree and uncommitted files as they are. The
+    worker gets its task and its claim again. Refused if another worker holds the task now. Work
+    that was sent back no longer waits for its author. A worker that became STALE in review is in
+    review again. The process is chosen as by `start`.
+
+    A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
+    a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
+
+    With a command after --, runs that command in the worktree under supervision, as `exec` does.
+
+    \b
+      git worker resume auth
+      git worker resume auth -- claude --continue
+    """
+    call: CommandLine = ctx.obj
+    program = program_of(ctx)
+    if program:
+        from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command
+
+        return run_supervised(call, call.open(), worker, RunRequest(program))
+    resumed = call.service().resume(worker, pid=pid)
+    process = f" (process {resumed.pid})" if resumed.pid else ""
+    call.show(f"{resumed.worker_id} is {resumed.state}{process}", **worker_json(resumed))
+    return 0

@@ -1,0 +1,74 @@
+"""The event that brings a worker back to work, and the refusals. Pure: facts in, a verdict out."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gitworker.errors import GitWorkerError, Refused
+from gitworker.lifecycle.rules import HELD
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerEvent, WorkerState
+
+TO_WORK: Mapping[WorkerState, WorkerEvent] = MappingProxyType(
+    {
+        WorkerState.ASSIGNED: WorkerEvent.START,
+        WorkerState.STALE: WorkerEvent.RECOVER,
+        WorkerState.FAILED: WorkerEvent.RESUME,
+    }
+)
+INTERRUPTED = frozenset({WorkerState.STALE, WorkerState.FAILED})
+ENDED = MappingProxyType(
+    {TaskStatus.COMPLETED: "is complete by now", TaskStatus.CANCELLED: "was cancelled"}
+)
+
+
+def event_to_work(state: WorkerState, *, stale_from: WorkerState | None) -> WorkerEvent | None:
+    """Return the event that brings a worker to WORKING by its own command, or None.
+
+    None also for a worker that became stale in review: its review continues.
+    """
+    if state is WorkerState.STALE and stale_from is not WorkerState.WORKING:
+        return None
+    return TO_WORK.get(state)
+
+
+def is_interrupted(state: WorkerState) -> bool:
+    """Return whether a worker may have been at work until time or a failure interrupted it."""
+    return state in INTERRUPTED
+
+
+def is_at_work(state: WorkerState) -> bool:
+    """Return whether a worker is at work."""
+    return state is WorkerState.WORKING
+
+
+def resumes(event: WorkerEvent | None) -> bool:
+    """Return whether an event takes up the work of a worker that gave up its claim."""
+    return event is WorkerEvent.RESUME
+
+
+def recovers(event: WorkerEvent | None) -> bool:
+    """Return whether an event ends STALE."""
+    return event is WorkerEvent.RECOVER
+
+
+def resume_refusal(
+    worker: str, task: str, status: TaskStatus, *, holder: str | None
+) -> GitWorkerError | None:
+    """Return why a failed worker cannot take its task up again, or None if it can."""
+    if holder not in (None, worker):
+        return Refused(
+            f"worker {worker} cannot resume {task}: worker {holder} holds it now",
+            f"git worker show {holder}",
+            code="task_taken",
+        )
+    if status in ENDED:
+        return Refused(
+            f"worker {worker} cannot resume {task}: the task {ENDED[status]}",
+            f"git worker reset {worker}",
+        )
+    if status in HELD:
+        return Refused(
+            f"worker {worker} cannot resume {task}: the task is {status}",
+            f"git worker show {task}",
+        )
+    return None
