@@ -87,6 +87,7 @@ def send_back(
 ) -> Conflict:
     """Record that the branch conflicts with the commit it would land on; return the error."""
     files = list(conflict.paths)
+    tip = _tip(session, worker)
     with session.store.write() as writer:
         current = load_worker(writer, worker.worker_id)
         if is_stale(current.state):
@@ -101,7 +102,7 @@ def send_back(
         set_review_state(writer, worker.worker_id, "changes_requested")
         set_stale_from(writer, worker.worker_id, None)
         facts = {"files": files, "commit": conflict.commit, "subject": conflict.subject}
-        _set_returned(writer, session, worker, reason="merge_conflict", detail=facts)
+        set_returned(writer, worker.worker_id, reason="merge_conflict", tip=tip, detail=facts)
         publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
@@ -122,6 +123,7 @@ def send_back_failed(
     `commit` was verified; `onto` passes without this worker's commits. If the task has no retries
     left, the worker has FAILED; otherwise it is WORKING again.
     """
+    tip = _tip(session, worker)
     with session.store.write() as writer:
         current = load_worker(writer, worker.worker_id)
         task = None if current.task_id is None else find_task(writer, current.task_id)
@@ -143,7 +145,7 @@ def send_back_failed(
         set_worker_error(writer, worker.worker_id, reason)
         facts = {"reason": reason, "log": log, "commit": commit, "onto": onto}
         if not ends:
-            _set_returned(writer, session, worker, reason="verify_failed", detail=facts)
+            set_returned(writer, worker.worker_id, reason="verify_failed", tip=tip, detail=facts)
         publish_verdict(writer, worker, {"verdict": "verify_failed", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     return Refused(
@@ -153,8 +155,5 @@ def send_back_failed(
     )
 
 
-def _set_returned(
-    writer: Writer, session: Session, worker: Worker, *, reason: str, detail: Mapping[str, object]
-) -> None:
-    tip = find_tip(session.git, session.repository.common_dir, worker.ref) or ""
-    set_returned(writer, worker.worker_id, reason=reason, tip=tip, detail=detail)
+def _tip(session: Session, worker: Worker) -> str:
+    return find_tip(session.git, session.repository.common_dir, worker.ref) or ""
