@@ -12,6 +12,13 @@ from typing import NamedTuple
 from gitworker.errors import Invalid
 
 
+class InvalidSetting(Invalid):
+    """A source of the settings has an error; `git worker config` names each with its repair."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "git worker config")
+
+
 class Settings(NamedTuple):
     """Every setting with its default; times are seconds, sizes bytes."""
 
@@ -58,8 +65,10 @@ class Settings(NamedTuple):
     radar_enabled: bool = True
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
+    file_faults: tuple[str, ...] = ()  # errors in the repository's file; it counts without them
 
 
+NOT_SETTINGS = ("from_file", "file_faults")  # fields about the origin of the others
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message", "retention",
     "verify", "merge", "gc", "radar",
@@ -71,26 +80,23 @@ FILE_NAME = ".gitworker.toml"
 def load_settings(
     *, file_text: str | None, git_config: Mapping[str, str], env: Mapping[str, str]
 ) -> Settings:
-    """Return the settings from all sources.
+    """Return the settings from all sources, with the errors of the file in `file_faults`.
 
-    `git_config` maps lower-case `worker.…` keys to values. Raises Invalid for an unknown key in
-    the file and for a value of the wrong type anywhere.
+    `git_config` maps lower-case `worker.…` keys to values. Raises Invalid for a value of the wrong
+    type in git config or the environment, which the caller can correct.
     """
-    found: dict[str, object] = {}
-    if file_text:
-        found.update(_from_file(file_text))
+    found, faults = read_file(file_text or "")
     from_file = set(found)
-    for name in _names():
-        dotted = key_of(name)
-        text = git_config.get("worker." + dotted.replace("_", "-"))
-        if text is not None:
-            found[name] = _parse(name, text, f"git config worker.{dotted.replace('_', '-')}")
-            from_file.discard(name)
-        text = env.get("GITWORKER_" + dotted.replace(".", "_").upper())
-        if text is not None:
-            found[name] = _parse(name, text, "environment")
-            from_file.discard(name)
+    for name in setting_names():
+        for text, origin in (
+            (git_config.get(config_key(name)), f"git config {config_key(name)}"),
+            (env.get(variable_of(name)), "environment"),
+        ):
+            if text is not None:
+                found[name] = parse_value(name, text, origin)
+                from_file.discard(name)
     found["from_file"] = tuple(sorted(from_file))
+    found["file_faults"] = tuple(faults)
     return Settings(**found)  # type: ignore[arg-type]
 
 
@@ -100,40 +106,80 @@ def key_of(name: str) -> str:
     return f"{room}.{rest}" if room in ROOMS and rest else name
 
 
-def _names() -> list[str]:
-    return [name for name in Settings._fields if name != "from_file"]
+def config_key(name: str) -> str:
+    """Return a field's key in git config: `worker.review.self`."""
+    return "worker." + key_of(name).replace("_", "-")
 
 
-def _from_file(text: str) -> dict[str, object]:
+def variable_of(name: str) -> str:
+    """Return a field's environment variable: `GITWORKER_REVIEW_SELF`."""
+    return f"GITWORKER_{name.upper()}"
+
+
+def setting_names() -> list[str]:
+    """Return the field of every setting."""
+    return [name for name in Settings._fields if name not in NOT_SETTINGS]
+
+
+def find_setting(text: str) -> str | None:
+    """Return the field that a key means, with or without `worker.`, `-` or `_`, in any case."""
+    key = text.lower().removeprefix("worker.").replace("-", "_")
+    return next((name for name in setting_names() if key_of(name) == key), None)
+
+
+def suggest_keys(text: str) -> str:
+    """Return an addition to the message about an unknown key: the most similar key, if any."""
+    from difflib import get_close_matches  # 1 ms, only for an unknown key
+
+    key = text.lower().removeprefix("worker.").replace("-", "_")
+    near = get_close_matches(key, [key_of(name) for name in setting_names()], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def read_file(text: str) -> tuple[dict[str, object], list[str]]:
+    """Return the values in the text of `.gitworker.toml`, and a sentence for each error in it."""
+    if not text:
+        return {}, []
     import tomllib  # 8 ms, only if the repository has the file
 
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"{FILE_NAME} of the target is not valid TOML: {error}") from error
-    found: dict[str, object] = {}
+        return {}, [f"{FILE_NAME} of the target is not valid TOML: {error}"]
     flat: dict[str, object] = {}
     for key, value in document.items():
         if isinstance(value, dict):
             flat.update({f"{key}.{inner}": item for inner, item in value.items()})
         else:
             flat[key] = value
-    by_key = {key_of(name): name for name in _names()}
+    found: dict[str, object] = {}
+    faults = []
     for dotted, value in flat.items():
-        name = by_key.get(dotted)
-        if name is None or name == "target":  # a file that is read from the target cannot name it
-            raise Invalid(f"{FILE_NAME} of the target has an unknown setting: {dotted}")
-        kind = type(getattr(Settings(), name))
-        if kind is tuple and isinstance(value, list) and all(type(item) is str for item in value):
-            value = tuple(value)
-        if type(value) is not kind:
-            wanted = "an array of strings" if kind is tuple else f"of type {kind.__name__}"
-            raise Invalid(f"{FILE_NAME} of the target: {dotted} must be {wanted}")
-        found[name] = _checked(name, value, f"{FILE_NAME} of the target")
-    return found
+        try:
+            name, found_value = _file_value(dotted, value)
+        except InvalidSetting as error:
+            faults.append(error.message)
+        else:
+            found[name] = found_value
+    return found, faults
 
 
-def _parse(name: str, text: str, origin: str) -> object:
+def _file_value(dotted: str, value: object) -> tuple[str, object]:
+    name = next((name for name in setting_names() if key_of(name) == dotted), None)
+    if name is None or name == "target":  # a file that is read from the target cannot name it
+        near = suggest_keys(dotted) if name is None else ""
+        raise InvalidSetting(f"{FILE_NAME} of the target has an unknown setting: {dotted}{near}")
+    kind = type(getattr(Settings(), name))
+    if kind is tuple and isinstance(value, list) and all(type(item) is str for item in value):
+        value = tuple(value)
+    if type(value) is not kind:
+        wanted = "an array of strings" if kind is tuple else f"of type {kind.__name__}"
+        raise InvalidSetting(f"{FILE_NAME} of the target: {dotted} must be {wanted}")
+    return name, _checked(name, value, f"{FILE_NAME} of the target")
+
+
+def parse_value(name: str, text: str, origin: str) -> object:
+    """Return a setting's value from its text; raise Invalid, with `origin`, if it is wrong."""
     default = getattr(Settings(), name)
     if isinstance(default, bool):
         lowered = text.lower()
@@ -141,12 +187,16 @@ def _parse(name: str, text: str, origin: str) -> object:
             return True
         if lowered in ("false", "no", "off", "0", ""):
             return False
-        raise Invalid(f"{origin}: {key_of(name)} is {text!r}, which is neither true nor false")
+        raise InvalidSetting(
+            f"{origin}: {key_of(name)} is {text!r}, which is neither true nor false"
+        )
     if isinstance(default, int):
         try:
             value = int(text)
         except ValueError:
-            raise Invalid(f"{origin}: {key_of(name)} is {text!r}, not a whole number") from None
+            raise InvalidSetting(
+                f"{origin}: {key_of(name)} is {text!r}, not a whole number"
+            ) from None
         return _checked(name, value, origin)
     if isinstance(default, tuple):
         return _checked(name, tuple(line for line in text.split("\n") if line.strip()), origin)
@@ -156,15 +206,15 @@ def _parse(name: str, text: str, origin: str) -> object:
 def _checked(name: str, value: object, origin: str) -> object:
     """Return a value of the right type; raise Invalid if it is out of range."""
     if isinstance(value, int) and value < 0:
-        raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
+        raise InvalidSetting(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
     if isinstance(value, tuple) and any("\0" in item for item in value):
-        raise Invalid(f"{origin}: {key_of(name)} has a NUL byte")
+        raise InvalidSetting(f"{origin}: {key_of(name)} has a NUL byte")
     if name in AT_LEAST_ONE and value == 0:
-        raise Invalid(f"{origin}: {key_of(name)} is 0; it must be at least 1")
+        raise InvalidSetting(f"{origin}: {key_of(name)} is 0; it must be at least 1")
     if name == "worktree_root":
         left = str(value).replace("{repository}", "")
         if "{" in left or "}" in left:
-            raise Invalid(
+            raise InvalidSetting(
                 f"{origin}: {key_of(name)} is {value!r}; it may only refer to '{{repository}}'"
             )
     return value

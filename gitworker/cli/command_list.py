@@ -19,6 +19,7 @@ EVERY_DAY_TITLE = "Every day"
 COMMANDS: Sections = {
     "Set up": {
         "init": "Set up gitworker in this repository.",
+        "config": "List the settings with their origin, or change one.",
         "hooks": "Install, remove and inspect the git hooks.",
         "completion": "Print the completion script for a shell.",
         "help": "Explain a topic or a command.",
@@ -162,6 +163,8 @@ SUGGESTIONS: Mapping[str, str] = {
     "lock": "git worker claim take -h",
     "unlock": "git worker claim release -h",
     "check": "git worker doctor",
+    "settings": "git worker config",
+    "set": "git worker config -h",
     "fix": "git worker fsck --repair",
     "repair": "git worker fsck --repair",
     "man": "git worker help",

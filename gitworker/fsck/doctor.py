@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gitworker.config import InvalidSetting
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding, Level, fail, warn
 from gitworker.fsck.registry import HINTS, QUICK, STATE, WITHOUT_DATABASE, run_checks
@@ -42,10 +43,11 @@ def read_doctor(session: Session) -> Doctor:
 def read_doctor_without_session(repository: Repository, error: GitWorkerError) -> Doctor:
     """Run the checks that need no database; `error` is the reason why it cannot be opened."""
     has_state = os.path.isdir(state_paths(repository).root)
-    skip = not has_state and error.code in HARMLESS | UNREADABLE
+    is_setting = isinstance(error, InvalidSetting)
+    skip = not has_state and (is_setting or error.code in HARMLESS | UNREADABLE)
     checks = [check for check in WITHOUT_DATABASE if not (skip and check is STATE)]
     findings = tuple(run_checks(checks, repository))
-    if error.code == DAMAGED:  # the check of the state directory has reported it
+    if error.code == DAMAGED or is_setting:  # a check has reported it
         return Doctor(findings)
     level = warn if error.code in HARMLESS else fail
     name = "repository" if error.code in UNREADABLE else "database"

@@ -20,6 +20,7 @@ from gitworker.fsck.picture import Picture
 from gitworker.fsck.quick import (
     database_checks,
     hook_checks,
+    settings_checks,
     state_directory,
     system,
     target_branch,
@@ -74,7 +75,8 @@ GIT = Check(system.check_git, "git")
 PYTHON = Check(system.check_python, "python")
 STATE = Check(state_directory.check_directory, "state")
 DISK = Check(state_directory.check_file_system, "disk")
-WITHOUT_DATABASE: tuple[Check[Repository], ...] = (GIT, PYTHON, STATE, DISK)
+SETTINGS = Check(settings_checks.check_settings, "settings")
+WITHOUT_DATABASE: tuple[Check[Repository], ...] = (GIT, PYTHON, STATE, DISK, SETTINGS)
 # In the order of doctor's output.
 QUICK: tuple[Check[Session], ...] = (
     _opened(GIT),
@@ -91,6 +93,7 @@ QUICK: tuple[Check[Session], ...] = (
     Check(worktree_checks.check_branches, "branches"),
     Check(hook_checks.check_hooks, "hooks"),
     Check(worktree_checks.check_heartbeat_daemon, worktree_checks.BEATER),
+    _opened(SETTINGS),
     Check(target_branch.check_target, "target"),
     Check(target_history.check_history, "history"),
 )

@@ -15,6 +15,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import Worker, find_worker
+from gitworker.verify.target_settings import require_valid_file
 from gitworker.worktrees.prefetched_checks import start_early_checks
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
@@ -38,8 +39,10 @@ def merge(
     fast-forward. A worker that does not fit waits until those before it have landed, and is then
     tried on the target alone. A worker that cannot land is reported; the others still land. Workers
     in `skip` are left out. Results are reported as they become known. Raises Refused, before any
-    change, if the caller may not land a worker or the repository's verify commands are not trusted.
+    change, if the caller may not land a worker or the repository's verify commands are not trusted,
+    and Invalid if the target's settings have an error.
     """
+    require_valid_file(session)
     named = choose(session, names, everything=False)  # their state before other queues ran
     if not (keep or everything):
         start_early_checks(session, named)

@@ -10,6 +10,8 @@ from gitworker.service.open_for_call import ServiceBase
 from gitworker.service.request import open_quickly, open_without_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.bus.files.logs_in_git import LogCommit
     from gitworker.bus.files.retention import PrunePlan, PruneResult
     from gitworker.fsck.doctor import Doctor
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from gitworker.journal.undo.records import ListedRecord
     from gitworker.journal.undo.undo import Undone
     from gitworker.session import Session
+    from gitworker.settings.change_setting import ChangedSetting
+    from gitworker.settings.gather import SettingsPlace
+    from gitworker.settings.rules import SettingList, SettingValue
 
 ANNOUNCE_FROM = 50_000  # this many messages take some seconds
 FILL_TIMEOUT_S = 600.0  # while another process fills the pool
@@ -77,6 +82,46 @@ class CareMethods(ServiceBase):
             if any(error.code == "push_unknown" for _, error in settled.left):
                 return recover_pushes(session)
             return settled
+
+    def settings(self) -> SettingList:
+        """Return every setting with its origin, and the errors in the sources."""
+        from gitworker.settings.rules import effective_settings
+
+        return effective_settings(self._settings_place().sources)
+
+    def setting(self, key: str) -> SettingValue:
+        """Return one setting with its origin; raise Invalid for an unknown key."""
+        from gitworker.settings.change_setting import find_value, require_setting
+
+        name = require_setting(key)
+        return find_value(self._settings_place(), name)
+
+    def change_setting(self, key: str, values: Sequence[str] | None) -> ChangedSetting:
+        """Set a setting in the repository's git config, or unset it with None.
+
+        Raises Invalid for an unknown key or a wrong value, Refused for a worker.
+        """
+        from gitworker.settings.change_setting import (
+            ChangedSetting,
+            find_value,
+            require_setting,
+            set_setting,
+            unset_setting,
+        )
+
+        name = require_setting(key, values or ())
+        place = self._settings_place()
+        if values is None:
+            unset_setting(place, name)
+        else:
+            set_setting(place, name, values)
+        return ChangedSetting(find_value(place, name), find_value(self._settings_place(), name))
+
+    def _settings_place(self) -> SettingsPlace:
+        from gitworker.settings.gather import gather_settings
+
+        request = self._request
+        return gather_settings(request.directory, request.identity, request.environment)
 
     def undo(self, number: int | None = None) -> Undone:
         """Undo the newest destructive operation, or the one with a number."""

@@ -14,10 +14,11 @@ from gitworker.bus.limits.send_limits import keep_limits
 from gitworker.errors import as_gitworker_error
 from gitworker.journal.settle import settle
 from gitworker.journal.settled import Settled
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import HQ, Oid, Ref
 from gitworker.progress import (
     BranchSkipped,
     FilesOutdated,
+    Notice,
     OperationOpen,
     OperationSettled,
     Progress,
@@ -86,6 +87,9 @@ def open_for_change(request: Request) -> Session:
     """Open a repository to change it; raise Unavailable if its state cannot be written."""
     session = open_settled(request, create=True).session
     session.store.require_writable()
+    if session.actor == HQ:  # agents cannot correct it
+        for fault in session.settings.file_faults:
+            request.report(Notice(f"warning: {fault}"))
     return session
 
 

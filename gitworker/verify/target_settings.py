@@ -3,6 +3,7 @@
 import os
 
 from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.errors import Invalid
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.opening import read_settings
 from gitworker.session import Session
@@ -16,8 +17,19 @@ def settings_at(session: Session, commit: Oid) -> Settings:
     """
     text = read_settings(session.git, commit)
     settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
+    if settings.file_faults:
+        raise Invalid(settings.file_faults[0], "git worker doctor")
     declared_environment(settings.verify_env, os.environ)
     return settings
+
+
+def require_valid_file(session: Session) -> None:
+    """Raise Invalid if the target's `.gitworker.toml` has an error: nothing may land by it.
+
+    A mistyped key could mean that the verify commands do not run.
+    """
+    if session.settings.file_faults:
+        raise Invalid(session.settings.file_faults[0], "git worker doctor")
 
 
 def changes_settings(session: Session, old: Oid, new: Oid) -> bool:

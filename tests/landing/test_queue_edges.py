@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, Invalid
 from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded, merge
 from gitworker.model.ids import Oid
@@ -80,13 +80,29 @@ def test_new_commands_judge_who_brings_them(world: World) -> None:
 
 
 def test_settings_that_are_wrong_do_not_land(world: World) -> None:
-    """Approved settings with a fault return to review, because they would stop every command."""
+    """Approved settings with a fault return to review, because they would stop every landing."""
     world.approved("amy", "t-amy", {".gitworker.toml": "[verify]\ncommand = ['make']\n"})
     world.approved("bob", "t-bob", {"fine": "1\n"})
     results = world.merge(everything=True)
     assert landed(results) == ["bob"]
     assert codes(results) == {"amy": "approval_withdrawn"}
     assert world.states("amy", "t-amy")[0] == "IN_REVIEW"
+
+
+def test_a_target_whose_settings_are_wrong(world: World) -> None:
+    """An error in the target's settings stops landing and verifying, and no other command."""
+    world.approved("amy", "t-amy", {"fine": "1\n"})
+    world.advance({".gitworker.toml": "[verify]\ncommand = ['make']\n"})
+    session = world.session()
+    with pytest.raises(Invalid, match="did you mean verify.commands") as refused:
+        merge(session, ["amy"])
+    assert refused.value.hint == "git worker doctor"
+    with pytest.raises(Invalid):
+        verify_once(session, Oid(world.tip()), label="it")
+    assert world.states("amy", "t-amy")[0] == "APPROVED"
+    world.spawn("bob", "t-bob")
+    world.advance({".gitworker.toml": "[verify]\ncommands = []\n"})
+    assert landed(world.merge("amy")) == ["amy"]
 
 
 def test_workers_stacked_on_each_other_by_former_tasks(world: World) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.config import Settings, key_of, load_settings
+from gitworker.config import NOT_SETTINGS, Settings, find_setting, key_of, load_settings
 from gitworker.errors import Invalid
 
 
@@ -37,7 +37,7 @@ def test_precedence() -> None:
 def test_every_setting_has_its_three_names() -> None:
     """Each field but the target is reached from the file, git config and the environment."""
     for field, default in Settings._field_defaults.items():
-        if field in ("target", "from_file"):
+        if field in ("target", *NOT_SETTINGS):
             continue
         dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
@@ -74,9 +74,10 @@ def test_the_origin_of_a_setting() -> None:
     '[merge]\nparallel = 0\n', '[verify]\ncommands = ["a\\u0000b"]\n', 'from_file = ["x"]\n',
 ])  # fmt: skip
 def test_invalid_settings_of_landing(file: str) -> None:
-    """A value that is not a list, an empty window and a NUL byte are refused."""
-    with pytest.raises(Invalid):
-        load(file)
+    """A value that is not a list, an empty window and a NUL byte are errors without effect."""
+    found = load(file)
+    assert len(found.file_faults) == 1
+    assert found._replace(file_faults=()) == Settings()
 
 
 @pytest.mark.parametrize(("key", "dotted"), [
@@ -117,10 +118,33 @@ def test_truth_as_git_writes_it(text: str, value: bool) -> None:
     ],
 )
 def test_bad_files(file: str, complaint: str) -> None:
-    """A wrong file is refused with the name of its faulty key or line."""
-    with pytest.raises(Invalid, match=complaint) as caught:
-        load(file)
-    assert ".gitworker.toml" in caught.value.message
+    """A wrong file is read without its faulty parts, and each error names its key or line."""
+    found = load(file)
+    (fault,) = found.file_faults
+    assert complaint in fault
+    assert ".gitworker.toml" in fault
+    assert found._replace(file_faults=()) == Settings()
+
+
+def test_the_right_part_of_a_wrong_file_counts() -> None:
+    """An error in the file has no effect on its other settings, and a similar key is named."""
+    file = '[verify]\ncommand = ["make"]\ntimeout_s = 5\n[claims]\nlease_s = -1\n'
+    found = load(file)
+    assert (found.verify_timeout_s, found.from_file) == (5, ("verify_timeout_s",))
+    assert found.file_faults == (
+        ".gitworker.toml of the target has an unknown setting: verify.command;"
+        " did you mean verify.commands?",
+        ".gitworker.toml of the target: claims.lease_s is -1; it cannot be negative",
+    )
+
+
+@pytest.mark.parametrize("text", [
+    "task.max_retries", "task.max-retries", "worker.task.max-retries", "Task.Max_Retries",
+])  # fmt: skip
+def test_a_key_in_any_form(text: str) -> None:
+    """A setting is found by its key as the file, git config or a person writes it."""
+    assert find_setting(text) == "task_max_retries"
+    assert find_setting(f"x{text}") is None
 
 
 @pytest.mark.parametrize(

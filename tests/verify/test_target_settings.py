@@ -36,3 +36,11 @@ def test_a_directory_of_that_name(scene: VerifyScene) -> None:
     tip = scene.commit({f"{FILE}/x": "1\n"})
     with pytest.raises(Invalid):
         settings_at(session, tip)
+
+
+def test_settings_with_an_error(scene: VerifyScene) -> None:
+    """A commit whose settings have an error is refused, with the most similar key."""
+    session = scene.session()
+    tip = scene.commit({FILE: "[verify]\ncommand = ['make']\n"})
+    with pytest.raises(Invalid, match="did you mean verify.commands"):
+        settings_at(session, tip)

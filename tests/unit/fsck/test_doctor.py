@@ -89,7 +89,7 @@ def test_sound_repository(session: Session) -> None:
     assert found(doctor, "history") == [
         ("ok", "main: 1 landing, all in place, linear history", None)
     ]
-    assert len(doctor.findings) == 17
+    assert len(doctor.findings) == 18
 
 
 def test_fresh_repository(session: Session) -> None:
@@ -468,3 +468,22 @@ def test_no_target(session: Session, repository: Path) -> None:
     git(repository, "branch", "-m", "main", "trunk")
     ((level, _, hint),) = found(read_doctor(session), "target")
     assert (level, hint) == ("fail", "git config worker.target NAME")
+
+
+def test_settings_with_errors(session: Session) -> None:
+    """An error in the target's file is a problem, a mistyped key of git config a warning."""
+    root = Path(session.main_top)
+    (root / ".gitworker.toml").write_text("[verify]\ncommand = ['make']\n")
+    git(root, "add", ".gitworker.toml")
+    git(root, "commit", "-qm", "Settings")
+    git(root, "config", "worker.merge.windw", "3")
+    git(root, "config", "worker.other-program", "3")
+    opened = open_session(str(root), env={})
+    assert found(read_doctor(opened), "settings") == [
+        ("fail", ".gitworker.toml of the target has an unknown setting: verify.command; did you"
+         " mean verify.commands?; nothing lands until it is corrected",
+         "git commit .gitworker.toml   (on main, corrected)"),
+        ("warn", "worker.merge.windw in .git/config is not a setting; did you mean merge.window?",
+         "git config --local --unset-all worker.merge.windw"),
+    ]  # fmt: skip
+    opened.store.close()

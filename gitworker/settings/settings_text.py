@@ -1,0 +1,43 @@
+"""The settings as text and as JSON."""
+
+from typing import Any
+
+from gitworker.observe.text import table
+from gitworker.settings.rules import ENVIRONMENT, SettingList, SettingValue
+
+HEAD = ("SETTING", "VALUE", "ORIGIN")
+BETWEEN = "; "
+
+
+def render_settings(found: SettingList, *, width: int | None, color: bool) -> str:
+    """Return one row for each setting."""
+    rows = [(one.key, value_text(one, BETWEEN) or "-", origin_text(one)) for one in found.settings]
+    return "\n".join(table(HEAD, rows, width=width, color=color))
+
+
+def value_text(one: SettingValue, between: str = "\n") -> str:
+    """Return a value as it is written in git config, the items of a list with `between`."""
+    if isinstance(one.value, tuple):
+        return between.join(one.value)
+    return str(one.value).lower() if isinstance(one.value, bool) else str(one.value)
+
+
+def origin_text(one: SettingValue) -> str:
+    """Return the origin of a value: `default`, `git config, local: .git/config`."""
+    if one.origin == ENVIRONMENT:
+        return f"environment ({one.source})"
+    return one.source or one.origin
+
+
+def setting_json(one: SettingValue) -> dict[str, Any]:
+    """Return a setting as JSON data."""
+    value = list(one.value) if isinstance(one.value, tuple) else one.value
+    return {"key": one.key, "value": value, "origin": one.origin, "source": one.source or None}
+
+
+def settings_json(found: SettingList) -> dict[str, Any]:
+    """Return all settings and the errors in their sources as JSON data."""
+    return {
+        "settings": [setting_json(one) for one in found.settings],
+        "errors": [{"message": one.message, "hint": one.hint} for one in found.errors],
+    }
