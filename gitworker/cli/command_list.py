@@ -40,6 +40,7 @@ COMMANDS: Sections = {
         "approve": "Approve a worker's branch and rebase it onto the target.",
         "reject": "Return a worker's branch with a request for changes.",
         "merge": "Land approved work on the target.",
+        "land": "Approve work if that is still open, and land it on the target.",
         "verify": "Run the verify commands on a commit.",
         "trust": "Trust the commands of this repository.",
         "queue": "Show the landing queue and its verdicts.",

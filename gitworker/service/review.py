@@ -71,6 +71,20 @@ class ReviewMethods(ServiceBase):
                 windows=windows,
             )  # fmt: skip
 
+    def land(
+        self,
+        workers: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        keep: bool = False,
+        note: str = "",
+    ) -> list[Landed | NotLanded]:
+        """Approve workers whose approval is still open, and land them; see `merge`."""
+        from gitworker.workers.land import land
+
+        with self._acting() as session:
+            return land(session, workers, everything=everything, keep=keep, note=note)
+
     def plan_merge(self, workers: Sequence[str] = (), *, everything: bool = False) -> list[Planned]:
         """Return the windows in which workers would land if all of them pass."""
         from gitworker.landing.landing_plan import plan

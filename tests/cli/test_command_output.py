@@ -106,6 +106,25 @@ def test_merge(scene: Scene) -> None:
     assert (scene.root / "new.txt").exists()
 
 
+def test_land(scene: Scene) -> None:
+    """Land approves and merges with the output of merge; a refusal is an error line."""
+    worktree = scene.submitted()
+    assert scene.run("land", "auth") == Answer(0, "auth landed: main is at <short>\n", "")
+    assert not worktree.exists()
+    nothing = "nothing waits for review, and nothing is approved\n"
+    assert scene.run("land", "--all") == Answer(0, nothing, "")
+    assert scene.run("approve", "--all") == Answer(0, "nothing waits for review\n", "")
+
+
+def test_approve_all(scene: Scene) -> None:
+    """`approve --all` prints one line for each worker and reports the refused ones."""
+    scene.commit(scene.submitted(), "late")
+    refused = scene.run("approve", "--all")
+    assert (refused.status, refused.out) == (3, "")
+    assert refused.err.splitlines()[0].startswith("error: auth: auth/t1 has a later commit than")
+    assert scene.run("land", "auth", "--keep").status == 3
+
+
 def test_merge_all_and_keep(scene: Scene) -> None:
     """`merge --all` lands every approved worker; --keep keeps the worktree and reports it."""
     scene.approved("auth", "t1", "a.txt")
