@@ -209,7 +209,7 @@ def _require_utf8(path: str) -> None:
 def _make_link(paths: StatePaths, main_top: str) -> None:
     """Create the link `.worker-state` again; never replace a file of the user's."""
     link = f"{main_top}/{LINK_NAME}"
-    if main_top == os.path.dirname(paths.root) or os.path.lexists(link):
+    if main_top == os.path.dirname(paths.root) or os.path.lexists(link) or paths.is_uninstalled:
         return
     try:
         os.symlink(os.path.relpath(paths.root, main_top), link)

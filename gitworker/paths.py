@@ -30,9 +30,9 @@ STATE_DIRECTORIES = frozenset({
 })  # fmt: skip
 STATE_FILES = frozenset({
     "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",
-    "checkout-sizes", "drain-stamp", "export.lock", "git-version", "limits", "main-worktree",
-    "pool-bell", "pool-parked", "search.db", "search.db-journal", "search.db-shm", "search.db-wal",
-    "target", "transitions.jsonl", "worktree-root",
+    "checkout-sizes", "drain-stamp", "export.lock", "git-version", "hooks-uninstalled", "limits",
+    "main-worktree", "pool-bell", "pool-parked", "search.db", "search.db-journal", "search.db-shm",
+    "search.db-wal", "target", "transitions.jsonl", "worktree-root",
 })  # fmt: skip
 DATABASE = "bus.db"
 LOGS = frozenset({"bus.jsonl", "transitions.jsonl"})  # exports: no operation needs them
@@ -105,6 +105,16 @@ class StatePaths:
     def hooks(self) -> str:
         """Return the directory of our hook shims."""
         return f"{self.root}/hooks"
+
+    @property
+    def uninstalled(self) -> str:
+        """Return the path of the mark of `hooks uninstall`: only a request installs them again."""
+        return f"{self.root}/hooks-uninstalled"
+
+    @property
+    def is_uninstalled(self) -> bool:
+        """Return whether a user has removed hooks, excludes and link."""
+        return os.path.lexists(self.uninstalled)
 
     @property
     def blobs(self) -> str:

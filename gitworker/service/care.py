@@ -51,8 +51,10 @@ class CareMethods(ServiceBase):
     def init(self) -> Initialised:
         """Set up gitworker in the repository; safe to repeat."""
         from gitworker.app import prepare_state
+        from gitworker.workers.worktree_hooks import install_again
 
         with self._acting() as session:
+            install_again(session)
             prepare_state(session.paths, session.repository, session.main_top)
             return Initialised(session.paths.root, session.target_name)
 

@@ -3,10 +3,11 @@
 import os
 from contextlib import suppress
 
-from gitworker.app import LINK_NAME, add_excludes, remove_excludes
+from gitworker.app import LINK_NAME, prepare_state, remove_excludes
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.user_hooks import linked_worktrees
+from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
 from gitworker.worktrees.pool.hand_out import pool_root
 from gitworker.worktrees.pool.keep_ready import empty_pool
@@ -16,9 +17,11 @@ from gitworker.worktrees.worktree_root import mark_root, unmark_root
 def install_hooks(session: Session) -> list[str]:
     """Install the hooks in every worker's worktree; return those worktrees.
 
-    Restores the lines that `uninstall_everything` removed from info/exclude.
+    Restores the excludes and the link that `uninstall_everything` removed.
     """
-    add_excludes(session.repository.common_dir)
+    with suppress(FileNotFoundError):
+        os.unlink(session.paths.uninstalled)
+    prepare_state(session.paths, session.repository, session.main_top)
     mark_root(session)
     tops = [
         top
@@ -30,11 +33,19 @@ def install_hooks(session: Session) -> list[str]:
     return tops
 
 
+def install_again(session: Session) -> None:
+    """Install everything if a user had uninstalled it: a new worker needs its hooks."""
+    if session.paths.is_uninstalled:
+        install_hooks(session)
+
+
 def uninstall_everything(session: Session) -> None:
     """Remove the hooks, excludes and link; worktrees and the state directory stay.
 
-    Parked worktrees are removed as well: without our `.gitignore` git would show them.
+    A mark stays too, so that no other command installs them again. Parked worktrees are removed as
+    well: without our `.gitignore` git would show them.
     """
+    write_atomically(session.paths.uninstalled, b"")
     if os.path.isdir(pool_root(session)):
         empty_pool(session)
     uninstall(session.git, session.repository)

@@ -64,6 +64,8 @@ def mark_root(session: Session) -> None:
     if noted is None:
         return
     mark = f"{session.main_top}/{noted}/{MARK_NAME}"
+    if os.path.lexists(mark) or session.paths.is_uninstalled:
+        return
     try:
         with Naming(mark), open(mark, "x", encoding="utf-8", opener=open_regular) as file:
             file.write(MARK)

@@ -1,6 +1,6 @@
 """gitworker's hooks run in the workers' worktrees, and its lines are in info/exclude.
 
-If neither exists, a user ran `hooks uninstall`, which is no finding.
+After `hooks uninstall` neither is missed.
 """
 
 import os
@@ -13,7 +13,6 @@ from gitworker.fsck.rules import holds_task
 from gitworker.repo.hooks.hook_status import find_tampered
 from gitworker.repo.hooks.install import install, mentions
 from gitworker.repo.worktrees.excludes import (
-    EXCLUDED,
     add_excludes,
     missing_excludes,
     remove_excludes,
@@ -28,10 +27,7 @@ def check_installed(picture: Picture) -> Iterator[Finding]:
     trees = list(_worktrees(picture))
     without = [tree for tree in trees if not mentions(tree.admin_dir, hooks)]
     missing = missing_excludes(picture.common_dir)
-    is_uninstalled = (
-        len(without) == len(trees) and not os.path.isdir(hooks) and {*EXCLUDED} <= {*missing}
-    )
-    if not trees or is_uninstalled:
+    if not trees or picture.session.paths.is_uninstalled:
         return
     for tree in without:
         yield Finding(

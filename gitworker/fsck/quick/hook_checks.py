@@ -13,6 +13,9 @@ REPAIR = "git worker hooks install"
 
 def check_hooks(session: Session) -> Iterator[Finding]:
     """Check the hooks by the repository's settings and the files of the hook directory."""
+    if session.paths.is_uninstalled:
+        yield ok("hooks", f"uninstalled; install them by {REPAIR}")
+        return
     with session.store.read() as reader:
         owned = {os.path.realpath(w.worktree): w for w in all_workers(reader) if w.worktree}
     found = status(session.git, session.repository)

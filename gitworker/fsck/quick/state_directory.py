@@ -68,7 +68,7 @@ def check_link(session: Session) -> Iterator[Finding]:
     """Check the link `.worker-state` in the main worktree; a bare repository needs none."""
     root = session.paths.root
     link = f"{session.main_top}/{LINK_NAME}"
-    if session.main_top == os.path.dirname(root):
+    if session.main_top == os.path.dirname(root) or session.paths.is_uninstalled:
         return
     if not os.path.lexists(link):
         yield warn("link", f"{link} is missing", "git worker init")
@@ -84,8 +84,8 @@ def check_link(session: Session) -> Iterator[Finding]:
 def check_excludes(session: Session) -> Iterator[Finding]:
     """Check with git that our files in the work tree are ignored."""
     here = session.git.at(session.main_top)
-    if here.text("rev-parse", "--is-inside-work-tree") != "true":  # bare: it has no work tree
-        return
+    if session.paths.is_uninstalled or here.text("rev-parse", "--is-inside-work-tree") != "true":
+        return  # a bare repository has no work tree
     names = [LINK_NAME]
     inside = os.path.relpath(session.worktree_root, session.main_top)
     if not inside.startswith("..") and os.path.isdir(session.worktree_root):

@@ -37,8 +37,9 @@ def install(
 
     Writes stale shims again, switches extensions.worktreeConfig on if it is off, and sets one
     worktree-scoped setting: core.hooksPath, or from git 2.54 on an include of the config hooks.
-    Idempotent; if only the worktree is missing, it takes one git process. Raises Refused for a main
-    checkout, and Conflict if another process holds the configuration's lock.
+    Idempotent; if only the worktree is missing, it takes one git process. Does nothing after
+    `hooks uninstall`. Raises Refused for a main checkout, and Conflict if another process holds the
+    configuration's lock.
     """
     worktree = require_repository(worktree_git.directory, {})
     if not worktree.is_linked or worktree.common_dir != repository.common_dir:
@@ -48,6 +49,8 @@ def install(
             "git worktree list",
         )
     paths = state_paths(repository)
+    if paths.is_uninstalled:
+        return
     if is_surely_off(repository):  # before the shims: it makes the configuration newer than them
         _switch_on(git, repository)
     if shims_are_stale(paths.hooks, worktree.top):
