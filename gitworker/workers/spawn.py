@@ -71,14 +71,9 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         task = request.task or _new_task(session, request)
         roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
-<<<<<<< HEAD
             require_assignable(reader, request.worker, task, must_exist=request.must_exist)
         base, parent = choose_base(session, request.worker, task, start=request.start)
-=======
-            require_assignable(reader, request.worker, request.task, must_exist=request.must_exist)
-        base, parent = choose_base(session, request.worker, request.task, start=request.start)
         install_again(session)
->>>>>>> 07d9170 (hooks: keep them uninstalled until a command installs them)
         ready_root(session)
         path = make_room(session, worker=request.worker, task=task)
         branch = branch_of(request.worker, task)
