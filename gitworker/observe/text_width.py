@@ -43,6 +43,23 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - width_of(text))
 
 
+def wrapped(text: str, width: int | None) -> list[str]:
+    """Return a text in lines of at most `width` columns, cut between words.
+
+    A word that is wider has a line of its own, so that a path can be copied.
+    """
+    if width is None or width_of(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        line = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and width_of(line) > width:
+            lines.append(word)
+        else:
+            lines[-1] = line
+    return lines
+
+
 def _widths(text: str) -> list[int]:
     """Return the columns that each character adds."""
     widths: list[int] = []

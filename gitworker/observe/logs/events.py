@@ -97,6 +97,14 @@ def read_worker_events(
     return _merged(transitions, messages, limit)
 
 
+def read_messages_of_worker(
+    reader: Reader, *, worker: str, task: str | None, limit: int
+) -> list[tuple[Event, Any]]:
+    """Return the last messages from and to a worker and about its task, with their payloads."""
+    rows = worker_messages(reader, worker=worker, task=task, limit=limit)
+    return [(event, _decoded(event.body)) for event in map(_message, reversed(rows))]
+
+
 def read_position(reader: Reader) -> LogPosition:
     """Return the position of the newest transition and message."""
     return LogPosition(*newest_positions(reader))

@@ -48,11 +48,15 @@ def returned_work(worker: Worker | WorkerRow) -> ReturnedWork | None:
     )
 
 
-def returned_text(returned: ReturnedWork) -> str:
-    """Return the reason in words: `conflict in a.py`, `changes requested: A test is missing`."""
+def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
+    """Return the reason in words: `conflict in a.py`, `changes requested: A test is missing`.
+
+    `whole` lists all files.
+    """
     text = REASONS.get(returned.reason, returned.reason)
     if returned.files:
-        text += f" in {few_files(returned.files)}"
+        files = ", ".join(returned.files) if whole else few_files(returned.files)
+        text += f" in {files}"
     text += f": {returned.note}" if returned.note else ""
     return f"{text} (log: {returned.log})" if returned.log else text
 

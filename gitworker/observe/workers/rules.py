@@ -142,7 +142,7 @@ def news_of(
     """
     if state is WorkerState.FAILED and error:
         return error
-    if returned is not None and state is WorkerState.WORKING:
+    if returned is not None and is_returned(state):
         return returned
     if problems and state in SHOULD_HAVE_WORKTREE:
         return "; ".join(problems)
@@ -153,4 +153,9 @@ def news_of(
 
 def needs_author(state: WorkerState, *, returned: bool) -> bool:
     """Return True if a worker continues only by a command that `status` names."""
-    return state in NEEDS_HELP or (returned and state is WorkerState.WORKING)
+    return state in NEEDS_HELP or (returned and is_returned(state))
+
+
+def is_returned(state: WorkerState) -> bool:
+    """Return True if the reason of the last return still counts for a worker in this state."""
+    return state is WorkerState.WORKING

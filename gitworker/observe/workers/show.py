@@ -10,8 +10,16 @@ from gitworker.liveness.readings import heartbeat_of, process_runs, this_moment
 from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
 from gitworker.model.ids import Oid, Ref, TaskId
 from gitworker.model.ref_names import short_name
+from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.workers.rules import next_command, waits_for, worker_liveness
+from gitworker.observe.workers.overlaps import Overlap, read_overlaps
+from gitworker.observe.workers.returned import ReturnedWork, returned_work
+from gitworker.observe.workers.rules import (
+    is_returned,
+    next_command,
+    waits_for,
+    worker_liveness,
+)
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.observe.workers.verified import LastVerdict, read_verified
 from gitworker.repo.history.walk import (
@@ -30,7 +38,7 @@ from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_dependencies
-from gitworker.store.workers import find_worker
+from gitworker.store.workers import all_workers, find_worker
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -126,6 +134,9 @@ class WorkerView:
     rescues: tuple[RescueRef, ...]
     events: tuple[Event, ...]
     next_command: str
+    returned: ReturnedWork | None
+    conflicts: tuple[Overlap, ...]
+    conversation: tuple[Said, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +150,8 @@ class _Stored:
     review: ReviewView | None
     landing: LandedTask | None
     events: tuple[Event, ...]
+    conflicts: tuple[Overlap, ...]
+    conversation: tuple[Said, ...]
 
 
 def read_show(session: Session, worker: Worker) -> WorkerView:
@@ -167,9 +180,13 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         rescues=_rescues(session, worker),
         events=stored.events,
         next_command=next_command(
-            worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from
+            worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
+            returned_by=worker.returned_by,
         ),
-    )
+        returned=returned_work(worker) if is_returned(worker.state) else None,
+        conflicts=stored.conflicts,
+        conversation=stored.conversation,
+    )  # fmt: skip
 
 
 def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading) -> _Stored:
@@ -187,7 +204,20 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         review=_review(review) if review else None,
         landing=_landing(landing) if landing else None,
         events=read_worker_events(reader, worker=name, task=task_id, limit=EVENTS_SHOWN),
+        conflicts=_conflicts(session, reader, worker),
+        conversation=read_conversation(
+            reader, worker=name, task=task_id, without=review.note if review else ""
+        ),
     )
+
+
+def _conflicts(session: Session, reader: Reader, worker: Worker) -> tuple[Overlap, ...]:
+    """Return the known conflicts of a worker's branch."""
+    if worker.branch is None:
+        return ()
+    owners = {one.ref: one.worker_id for one in all_workers(reader) if one.branch}
+    found = read_overlaps(reader, owners, target=session.target)
+    return found.get(worker.ref, ())
 
 
 def _verified(

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
+from gitworker.observe.text_width import wrapped
+from gitworker.observe.workers.overlaps import json_overlaps
+from gitworker.observe.workers.returned import json_returned, returned_text
 from gitworker.observe.workers.status_text import (
     LIVENESS_COLORS,
     STATE_COLORS,
@@ -18,6 +22,7 @@ from gitworker.observe.workers.verified import json_verified, verified_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.observe.workers.show import (
         BranchComparison,
         LivenessView,
@@ -26,7 +31,9 @@ if TYPE_CHECKING:
     )
     from gitworker.repo.status.checkout_status import CheckoutStatus
 
+TEXT = "text"  # the title of the section with the task's text
 LABEL = 10
+MIN_ROOM = 20
 SHORT = 10
 FILES_SHOWN = 10
 TEXT_LINES_SHOWN = 10
@@ -40,19 +47,33 @@ def render_show(show: WorkerView, *, width: int | None, color: bool) -> str:
     worker = show.worker
     state = paint(worker.state.value, STATE_COLORS.get(worker.state.value), color=color)
     age = age_text(max(0, show.now_ms - worker.state_changed_at_ms))
-    waits = f", waits for {show.waits_for}" if show.waits_for else ""
+    waited = "its author" if show.returned and show.returned.is_waiting else show.waits_for
+    waits = f", waits for {waited}" if waited else ""
     lines = [f"{paint(worker.worker_id, BOLD, color=color)}  {state} for {age}{waits}"]
-    facts = [*_task(show), *_branch(show), *_worktree(show), *_process(show), *_ending(show)]
-    for label, text in facts:
-        room = None if label in WHOLE else width
-        lines.append(cut(f"{label:<{LABEL}}{one_line(text)}", room))
     liveness = show.life.liveness.value
     if liveness in LIVENESS_COLORS:
         lines[0] += "  " + paint(liveness, LIVENESS_COLORS[liveness], color=color)
+    facts = [*_task(show), *_branch(show), *_worktree(show), *_process(show), *_ending(show)]
+    for label, text in facts:
+        lines += _hung(f"{label:<{LABEL}}", text, None if label in WHOLE else width)
+    if show.conversation:
+        lines += ["", paint("conversation", BOLD, color=color)]
+        for before, text in conversation_lines(show.conversation, show.now_ms):
+            lines += _hung(before, text, width)
     for title, section in _sections(show):
         lines += ["", paint(title, BOLD, color=color)]
-        lines += [cut(f"  {one_line(line)}", width) for line in section]
+        if title == TEXT:
+            lines += [part for line in section for part in _hung("  ", line, width)]
+        else:
+            lines += [cut(f"  {one_line(line)}", width) for line in section]
     return "\n".join([*lines, "", f"next: {show.next_command}"])
+
+
+def _hung(before: str, text: str, width: int | None) -> list[str]:
+    """Return a text after its label, whole; further lines are indented as wide as the label."""
+    room = None if width is None else max(MIN_ROOM, width - len(before))
+    first, *others = wrapped(one_line(text), room)
+    return [(before + first).rstrip(), *(" " * len(before) + line for line in others)]
 
 
 def json_show(show: WorkerView) -> dict[str, Any]:
@@ -77,6 +98,9 @@ def json_show(show: WorkerView) -> dict[str, Any]:
         "review": _json_review(show),
         "landing": _json_landing(show),
         "verify": json_verified(show.verified),
+        "returned": json_returned(show.returned),
+        "conflicts": json_overlaps(show.conflicts),
+        "conversation": [json_said(said) for said in show.conversation],
         "rescues": [{"ref": one.ref, "commit": one.oid} for one in show.rescues],
         "events": [json_event(event) for event in show.events],
         "next": show.next_command,
@@ -93,10 +117,21 @@ def _task(show: WorkerView) -> Iterator[tuple[str, str]]:
         yield "task", worker.task_id
     if show.dependencies:
         yield "waits for", ", ".join(show.dependencies)
-    if worker.last_error:
+    if show.returned is not None:
+        yield "returned", _returned(show, show.returned)
+    elif worker.last_error:
         yield "error", worker.last_error
     if worker.pr_url:
         yield "pull req.", worker.pr_url
+
+
+def _returned(show: WorkerView, returned: ReturnedWork) -> str:
+    """Return the reason of the return, without the note and the log that other lines show."""
+    if show.verified is not None and show.verified.log == returned.log:
+        returned = returned._replace(log="")
+    if show.review is not None and show.review.note == returned.note:
+        returned = returned._replace(note="")
+    return returned_text(returned, whole=True)
 
 
 def _branch(show: WorkerView) -> Iterator[tuple[str, str]]:
@@ -151,6 +186,8 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
         for line in review.note.splitlines():
             yield "", line
     yield from verified_lines(show.verified, show.now_ms)
+    for overlap in show.conflicts:
+        yield "conflict", f"with {overlap.other} in {', '.join(overlap.files)}"
     if landing is not None:
         age = age_text(max(0, show.now_ms - landing.ts_ms))
         yield "landed", f"{landing.target_new[:SHORT]} on {landing.target} {age} ago"
@@ -159,7 +196,7 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
 def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
     branching = show.branching
     if show.task_text.strip():
-        yield "text", _text_lines(show)
+        yield TEXT, _text_lines(show)
     if branching is not None and branching.own:
         title = f"{count_text(branching.own, 'commit')} that would land"
         lines = [f"{one.oid[:SHORT]}  {one.subject}" for one in branching.commits]

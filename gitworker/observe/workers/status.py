@@ -12,6 +12,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
+from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, returned_text, returned_work
 from gitworker.observe.workers.rules import (
     news_of,
@@ -24,7 +25,6 @@ from gitworker.repo.history.walk import Tip, read_tips
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
-    read_known_conflicts,
     read_verified_commits,
     read_worker_rows,
 )
@@ -38,13 +38,6 @@ if TYPE_CHECKING:
 
 EVENTS_SHOWN = 5
 FAILED_VERDICT = "failed"
-
-
-class Overlap(NamedTuple):
-    """A conflict of a worker's branch with the target or another worker, and the files."""
-
-    other: str
-    files: tuple[str, ...]
 
 
 class WorkerLine(NamedTuple):
@@ -148,12 +141,7 @@ def _findings(
     """Return the known verdicts on the workers' tips and the known conflicts, by two queries."""
     owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
     tips = {refs[ref] for ref in owners if ref in refs}
-    names = {session.target: session.target_name, **owners}
-    conflicts: dict[Ref, tuple[Overlap, ...]] = {}
-    for pair in read_known_conflicts(reader):
-        for ref, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            if ref in owners and other in names:
-                conflicts[ref] = (*conflicts.get(ref, ()), Overlap(names[other], pair.files))
+    conflicts = read_overlaps(reader, owners, target=session.target)
     return _Findings(read_verified_commits(reader, tips), conflicts)
 
 

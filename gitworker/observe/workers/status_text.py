@@ -25,6 +25,7 @@ from gitworker.observe.text import (
     paint,
     table,
 )
+from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
 from gitworker.observe.workers.rules import PLACES, is_old, needs_author
 
@@ -198,6 +199,6 @@ def _json_worker(line: WorkerLine, now_ms: int) -> dict[str, Any]:
             "verdict": verified.verdict, "reason": verified.reason, "log": verified.log,
             "at": clock.iso_utc(verified.ts_ms),
         },
-        "conflicts": [{"with": one.other, "files": list(one.files)} for one in line.conflicts],
+        "conflicts": json_overlaps(line.conflicts),
         "next": line.next_command,
     }  # fmt: skip

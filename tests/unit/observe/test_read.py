@@ -15,8 +15,9 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.log import read_log
 from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
 from gitworker.observe.workers.list import ListedWorker, read_list
+from gitworker.observe.workers.overlaps import Overlap
 from gitworker.observe.workers.path import json_path, read_path
-from gitworker.observe.workers.status import OpenOperation, Overlap, read_status
+from gitworker.observe.workers.status import OpenOperation, read_status
 from gitworker.session import Session
 from gitworker.store.commits.conflict_warnings import add_warning
 from gitworker.store.commits.merge_results import MergeResult, store_merge_results

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock as machine
+from gitworker.bus.drain import drain
+from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.fail import fail
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.rules import Liveness
@@ -15,7 +17,9 @@ from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.processes.table import find_process
 from gitworker.session import Session
-from gitworker.store.workers import add_worker, set_process
+from gitworker.store.commits.conflict_warnings import add_warning
+from gitworker.store.commits.merge_results import MergeResult, store_merge_results
+from gitworker.store.workers import add_worker, set_process, set_returned
 from gitworker.workers.cancel import reset
 from gitworker.workers.review import reject
 from tests.conftest import git
@@ -113,9 +117,90 @@ def test_rejected_worker(session: Session) -> None:
         "changes_requested", "Ada Tester <ada@example.org>",
     )  # fmt: skip
     lines = screen(show)
+    assert lines[0] == "auth  WORKING for 0s, waits for its author  OK"
+    assert lines[3] == "returned  changes requested"
     at = lines.index("          two")
     assert lines[at - 1].startswith("review    changes_requested 0s ago by Ada Tester <ada@")
     assert lines[at + 1] == "          lines \\x1b[2J"
+
+
+NOTE = """\
+I need the token of the staging server
+before I continue; it is not in the vault, and the wiki does not mention it anywhere."""
+TALK = {
+    80: """\
+conversation
+  0s  auth  review_request: please look
+  5m  auth → hq  status: I need the token of the staging server
+      before I continue; it is not in the vault, and the wiki does not mention
+      it anywhere.
+  1m  hq → auth  note: Ask 山田さん
+""",
+    120: """\
+conversation
+  0s  auth  review_request: please look
+  5m  auth → hq  status: I need the token of the staging server
+      before I continue; it is not in the vault, and the wiki does not mention it anywhere.
+  1m  hq → auth  note: Ask 山田さん
+""",
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_conversation(session: Session, clock: Clock, width: int) -> None:
+    """Both sides of the conversation are shown whole, without messages that other lines repeat."""
+    in_review(session, "auth", "skills")
+    reject(session, "auth", note="shown as the review")
+    for sender, to, kind, note, age_ms in (
+        ("auth", "hq", "status", NOTE, 300_000),
+        ("hq", "auth", "x-note", "Ask 山田さん", 60_000),
+        ("hq", None, "x-note", "for all", 1),
+    ):
+        with session.store.write() as writer:
+            payload = {"note": note}
+            message = Outgoing(kind, sender=sender, to=to, payload=payload)
+            publish(writer, message, now=NOW_MS - age_ms)
+    show = read_show(session, worker(session, "auth"))
+    text = render_show(show, width=width, color=False)
+    start = text.index("\nconversation\n") + 1
+    assert text[start : text.index("\n\n", start) + 1] == TALK[width].replace("note:", "x-note:")
+    assert [said["from"] for said in json_show(show)["conversation"]] == ["auth", "auth", "hq"]
+
+
+def test_returned_worker(session: Session) -> None:
+    """The reason of a return is shown with all files, the waiting author and the next command."""
+    auth = working(session, "auth", "skills")
+    files = [f"src/file{number}.py" for number in range(6)]
+    with session.store.write() as writer:
+        set_returned(
+            writer, "auth", reason="merge_conflict", tip=auth.base_oid or "",
+            detail={"files": files},
+        )  # fmt: skip
+    show = read_show(session, worker(session, "auth"))
+    lines = screen(show)
+    assert lines[0] == "auth  WORKING for 0s, waits for its author  OK"
+    assert lines[3:5] == [
+        "returned  conflict in src/file0.py, src/file1.py, src/file2.py, src/file3.py,"
+        " src/file4.py,",
+        "          src/file5.py",
+    ]
+    assert lines[-1] == "next: git worker sync --as auth"
+    assert json_show(show)["returned"]["files"] == files
+
+
+def test_known_conflicts(session: Session) -> None:
+    """The conflicts that the radar has found are shown with their files."""
+    auth, docs = working(session, "auth", "skills"), working(session, "docs", "guide")
+    commit(auth, "a.txt")
+    refs = drain(session)
+    pair = sorted((refs[auth.ref], refs[docs.ref]))
+    results = [MergeResult(pair[0], pair[1], ("a.txt", "b.txt"))]
+    store_merge_results(session.store, results, now=NOW_MS)
+    with session.store.write() as writer:
+        add_warning(writer, auth.ref, docs.ref, now=NOW_MS)
+    show = read_show(session, worker(session, "auth"))
+    assert "conflict  with docs in a.txt, b.txt" in screen(show)
+    assert json_show(show)["conflicts"] == [{"with": "docs", "files": ["a.txt", "b.txt"]}]
 
 
 def test_landed_worker(session: Session, repository: Path) -> None:

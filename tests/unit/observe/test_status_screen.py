@@ -6,8 +6,9 @@ from gitworker.liveness.rules import Liveness
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text_width import width_of
+from gitworker.observe.workers.overlaps import Overlap
 from gitworker.observe.workers.returned import ReturnedWork, returned_text
-from gitworker.observe.workers.status import Overlap, StatusScreen, WorkerLine
+from gitworker.observe.workers.status import StatusScreen, WorkerLine
 from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.repo.history.walk import Tip
 from gitworker.store.records.screens import VerifiedCommit

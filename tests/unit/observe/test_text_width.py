@@ -3,7 +3,7 @@
 import pytest
 
 from gitworker.observe.text import table
-from gitworker.observe.text_width import cut, padded, width_of
+from gitworker.observe.text_width import cut, padded, width_of, wrapped
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,22 @@ def test_cut(text: str, width: int | None, shown: str) -> None:
     """A cut text fits the width and keeps characters with their marks."""
     assert cut(text, width) == shown
     assert width is None or width_of(cut(text, width)) <= width
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", None, ["one two three"]),
+        ("one two three", 7, ["one two", "three"]),
+        ("one two three", 1, ["one", "two", "three"]),
+        ("/a/long/path x", 5, ["/a/long/path", "x"]),
+        ("日本 語", 5, ["日本", "語"]),
+        ("", 5, [""]),
+    ],
+)
+def test_wrapped(text: str, width: int | None, lines: list[str]) -> None:
+    """Lines end between words; a wide word stays whole."""
+    assert wrapped(text, width) == lines
 
 
 def test_padded() -> None:

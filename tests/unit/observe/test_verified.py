@@ -19,7 +19,7 @@ from tests.unit.observe.scene import in_review, landed, worker, working
 def lines(session: Session, name: str) -> list[str]:
     """Return the lines about verification on the screen of a worker."""
     text = render_show(read_show(session, worker(session, name)), width=60, color=False)
-    shown = text.splitlines()
+    shown = text.replace("\n" + " " * 10, " ").splitlines()  # continued lines, joined
     return [line for line in shown if line.startswith(("verify ", "log "))]
 
 
@@ -51,7 +51,7 @@ def test_the_verdict_on_the_branch(session: Session, clock: Clock) -> None:
     log = verify(session, commit, "false")
     clock.ms += 65_000
     assert lines(session, "auth") == [
-        f"verify    failed 1m ago, {commit[:10]}: `false` ended with sta…",
+        f"verify    failed 1m ago, {commit[:10]}: `false` ended with status 1",
         f"log       {log}",
     ]
     log = verify(session, commit, "true")
@@ -68,7 +68,7 @@ def test_the_failure_that_sent_it_back(session: Session, clock: Clock) -> None:
     metadata = {"commit": "a" * 40, "reason": "`make` ended with status 2", "log": "/logs/x.log"}
     send_back(session, metadata)
     assert lines(session, "auth") == [
-        "verify    failed 0s ago, aaaaaaaaaa: `make` ended with stat…",
+        "verify    failed 0s ago, aaaaaaaaaa: `make` ended with status 2",
         "log       /logs/x.log",
     ]
     shown = render_show(read_show(session, worker(session, "auth")), width=None, color=False)

@@ -13,7 +13,9 @@ from gitworker.observe.workers.show_text import json_show, render_show
 def command(call: CommandLine, worker: str | None) -> None:
     """Show all details of a worker.
 
-    Shows its task, branch, worktree, process, review, last events and rescue refs.
+    Shows its task, the reason for which its work came back, branch, worktree, process, review,
+    verification, conflicts, the messages to it and from it, last events, rescue refs, and the next
+    command. Notes are shown whole.
 
     \b
       git worker show auth
