@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import ReturnReason, WorkerState
 
 ASSIGNING = frozenset({"spawn", "adopt"})
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
@@ -56,6 +56,11 @@ def waits_for_review(state: WorkerState, stale_from: WorkerState | None) -> bool
 def is_stale(state: WorkerState) -> bool:
     """Return whether a worker must be resumed before any other change."""
     return state is WorkerState.STALE
+
+
+def repeats_conflict(returned_by: str | None, returned_tip: str | None, tip: str) -> bool:
+    """Return whether a commit was sent back for its conflict, so that it must change first."""
+    return returned_by == ReturnReason.MERGE_CONFLICT and returned_tip == tip
 
 
 def needs_no_heartbeat(status: TaskStatus) -> bool:

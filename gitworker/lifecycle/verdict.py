@@ -1,6 +1,7 @@
 """Record the verdict on submitted work: APPROVED, or sent back with the reason."""
 
 from collections.abc import Mapping
+from shlex import quote
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -9,7 +10,7 @@ from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.worker import WorkerEvent
+from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.session import Session
@@ -102,14 +103,16 @@ def send_back(
         set_review_state(writer, worker.worker_id, "changes_requested")
         set_stale_from(writer, worker.worker_id, None)
         facts = {"files": files, "commit": conflict.commit, "subject": conflict.subject}
-        set_returned(writer, worker.worker_id, reason="merge_conflict", tip=tip, detail=facts)
+        set_returned(
+            writer, worker.worker_id, reason=ReturnReason.MERGE_CONFLICT, tip=tip, detail=facts
+        )
         publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
         f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
         f" {worker.worker_id} is WORKING again",
-        f"cd {worker.worktree} && git worker sync",
+        f"cd {quote(worker.worktree or '.')} && git worker sync",
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
     )
@@ -145,7 +148,9 @@ def send_back_failed(
         set_worker_error(writer, worker.worker_id, reason)
         facts = {"reason": reason, "log": log, "commit": commit, "onto": onto}
         if not ends:
-            set_returned(writer, worker.worker_id, reason="verify_failed", tip=tip, detail=facts)
+            set_returned(
+                writer, worker.worker_id, reason=ReturnReason.VERIFY_FAILED, tip=tip, detail=facts
+            )
         publish_verdict(writer, worker, {"verdict": "verify_failed", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
     return Refused(

@@ -40,3 +40,12 @@ class WorkerEvent(StrEnum):
     CANCEL = "cancel"
     RESET = "reset"
     RECYCLE = "recycle"
+
+
+class ReturnReason(StrEnum):
+    """The reason for which work came back to its author."""
+
+    CHANGES_REQUESTED = "changes_requested"
+    MERGE_CONFLICT = "merge_conflict"
+    VERIFY_FAILED = "verify_failed"
+    WITHDRAWN = "withdrawn"

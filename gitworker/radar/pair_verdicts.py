@@ -7,7 +7,7 @@ first commit: the target if it is in the pair, otherwise the lower id.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ def judge(
     missing = sorted(wanted - files.keys())
     if not missing or not compute:
         return Verdicts(files, cached=len(files))
-    track = _load_track(session, target, missing)
+    track = load_history(session, target, {oid for pair in missing for oid in pair})[0]
     merging = pairs_that_may_overlap(track, missing)
     merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
     fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
@@ -124,21 +124,24 @@ def _read_and_store_forks(
     return forks, stored
 
 
-def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> BranchHistory:
-    tips = sorted({oid for pair in pairs for oid in pair} - {target})
-    forks, _ = _read_and_store_forks(session, target, tips)
+def load_history(
+    session: Session, target: Oid, commits: Collection[Oid]
+) -> tuple[BranchHistory, Forks]:
+    """Return the history of these tips, with their changes since they left the target."""
+    forks, _ = _read_and_store_forks(session, target, sorted({*commits} - {target}))
     spans = {tip: (base, tip) for tip, base in forks.bases.items() if base is not None}
     steps = list(zip(forks.trunk, forks.trunk[1:], strict=False))
     footprints = _load_footprints(session, [*spans.values(), *steps])
     own: dict[Oid, ChangedPaths | None] = {tip: footprints[span] for tip, span in spans.items()}
     own[target] = footprint_of(())
-    return BranchHistory(
+    history = BranchHistory(
         bases={**forks.bases, target: target},
         own=own,
         trunk=forks.trunk,
         steps=[footprints[step] for step in steps],
         related=forks.related,
     )
+    return history, forks
 
 
 def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, ChangedPaths | None]:
@@ -175,7 +178,7 @@ def _merge(session: Session, track: BranchHistory, target: Oid, pairs: Sequence[
             same[0].extend(held)
         else:
             batches.append((attributes, held))
-    with _scratch(session) as scratch_dir:
+    with scratch_of(session) as scratch_dir:
         return merge_pairs(
             session.repository.common_dir,
             [Batch(held, attributes) for attributes, held in batches],
@@ -185,7 +188,7 @@ def _merge(session: Session, track: BranchHistory, target: Oid, pairs: Sequence[
 
 
 @contextmanager
-def _scratch(session: Session) -> Iterator[str]:
+def scratch_of(session: Session) -> Iterator[str]:
     """Yield a directory for objects that merges write; temporary if the state is read-only."""
     if not session.store.is_read_only:
         yield session.scratch_dir

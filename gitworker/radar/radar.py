@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from gitworker.bus.jobs.radar_job import watched_branches
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.radar.pair_verdicts import Verdicts, find_ahead, judge, pair_of, prune
+from gitworker.radar.replay_verdicts import judge_rebases
 from gitworker.radar.rules_radar import Pair
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session, missing_target
@@ -91,7 +92,7 @@ def survey(
     if chosen is not None:
         pairs_of_blips = [(a, b) for a, b in pairs_of_blips if a.ref in chosen or b.ref in chosen]
     wanted = {pair_of_blips: _pair(pair_of_blips, target) for pair_of_blips in pairs_of_blips}
-    verdicts = judge(session, wanted.values(), target=target.tip)
+    verdicts = _judge(session, wanted, target=target)
     if (verdicts.merged or verdicts.skipped) and not session.store.is_read_only:
         with session.store.write(durable=False) as writer:
             prune(writer, target=target.tip, live=[blip.tip for blip in blips])
@@ -114,6 +115,24 @@ def conflicting_pairs(
     pairs = {at: pair_of(tips[at[0]], tips[at[1]], target=target) for at in indexes}
     files = judge(session, pairs.values(), target=target, compute=compute).files
     return {at for at, pair in pairs.items() if files.get(pair)}
+
+
+def _judge(
+    session: Session, wanted: Mapping[tuple[RadarBranch, RadarBranch], Pair], *, target: RadarBranch
+) -> Verdicts:
+    """Merge the branches with each other, and rebase them onto the target."""
+    tips = [one.tip for one, other in wanted if other == target]
+    rebased = judge_rebases(session, tips, target=target.tip)
+    merged = judge(
+        session, [pair for (_, other), pair in wanted.items() if other != target], target=target.tip
+    )
+    return Verdicts(
+        rebased.files | merged.files,
+        merged=rebased.merged + merged.merged,
+        skipped=rebased.skipped + merged.skipped,
+        cached=rebased.cached + merged.cached,
+        complaint=rebased.complaint or merged.complaint,
+    )
 
 
 def _find_blips(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gitworker.errors import Unavailable
 from gitworker.model.ids import Branch, Oid, Origin, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.store.api import Reader, Row, Writer
 
 
@@ -150,12 +150,9 @@ def set_review_state(writer: Writer, worker: str, review_state: str) -> None:
 
 
 def set_returned(
-    writer: Writer, worker: str, *, reason: str, tip: str, detail: Mapping[str, object]
+    writer: Writer, worker: str, *, reason: ReturnReason, tip: str, detail: Mapping[str, object]
 ) -> None:
-    """Record that work was sent back, why and at which tip; it waits for its author.
-
-    `reason` is changes_requested, merge_conflict, verify_failed or withdrawn.
-    """
+    """Record that work was sent back, why and at which tip; it waits for its author."""
     writer.run(
         "workers.set_returned",
         worker=worker, returned_by=reason, returned_tip=tip, returned_detail=json.dumps(detail),

@@ -7,7 +7,7 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import may_judge
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict
-from gitworker.model.worker import WorkerEvent
+from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
 from gitworker.store.records.reviews import record_review
@@ -55,7 +55,9 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
         set_review_state(writer, worker.worker_id, "changes_requested")
         set_stale_from(writer, worker.worker_id, None)
         facts = {"note": note, "reviewer": reviewer}
-        set_returned(writer, worker.worker_id, reason="changes_requested", tip=tip, detail=facts)
+        set_returned(
+            writer, worker.worker_id, reason=ReturnReason.CHANGES_REQUESTED, tip=tip, detail=facts
+        )
         publish_verdict(
             writer,
             worker,

@@ -1,6 +1,7 @@
 """done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused."""
 
 from dataclasses import dataclass
+from shlex import quote
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
@@ -9,16 +10,17 @@ from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
-from gitworker.errors import Refused
+from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import repeats_conflict
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_tip, read_refs
-from gitworker.repo.replay.replay import ReplayConflict, replay, verdict
+from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, open_operation, read_status
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
@@ -59,7 +61,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
 
     Raises Refused for uncommitted work without a commit message, for an open rebase or merge, and
     for a branch without a commit of its own; Conflict if another agent has taken over the worker's
-    claim on the task.
+    claim on the task, or if the commit was sent back for a conflict that it still has.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
@@ -87,27 +89,36 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
             "git commit -am 'What I did'",
             code="empty_branch",
         )
-    conflicts = _predict_conflicts(session, tip, stack_base) if stack_base else ()
+    conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
+    if conflict is not None and repeats_conflict(worker.returned_by, worker.returned_tip, tip):
+        raise _still_conflicts(worker, conflict)
     submitted = _record(session, worker, tip, submission)
-    return Submitted(submitted, tip, int(own), conflicts)
+    return Submitted(submitted, tip, int(own), conflict.paths if conflict else ())
 
 
 def _missing_branch(worker: Worker) -> Refused:
     return Refused(f"branch {worker.branch} does not exist", "git reflog")
 
 
-def _predict_conflicts(session: Session, tip: Oid, stack_base: StackBase) -> tuple[str, ...]:
-    """Return the paths that would conflict now; a stacked branch is replayed to find them."""
-    if stack_base.exclude is None:
-        return verdict(session.git, target=stack_base.onto, topic=tip)
-    outcome = replay(
+def _predict_conflict(session: Session, tip: Oid, stack_base: StackBase) -> ReplayConflict | None:
+    return predict_conflict(
         session.git,
         target=stack_base.onto,
         topic=tip,
         exclude=stack_base.exclude,
         scratch_dir=session.scratch_dir,
     )
-    return outcome.paths if isinstance(outcome, ReplayConflict) else ()
+
+
+def _still_conflicts(worker: Worker, conflict: ReplayConflict) -> Conflict:
+    """Return the refusal of the commit that was sent back for its conflict, handed in again."""
+    return Conflict(
+        f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
+        " back",
+        f"cd {quote(worker.worktree or '.')} && git worker sync",
+        code="rebase_conflict",
+        detail="\n".join(f"  {name}" for name in conflict.paths),
+    )
 
 
 def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:

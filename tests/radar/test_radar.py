@@ -81,16 +81,22 @@ def test_a_deleted_branch(scene: RadarScene) -> None:
     assert caught.value.code == "no_target"
 
 
+EVERY_VERDICT = (
+    "SELECT one_oid, other_oid FROM merge_verdicts"
+    " UNION ALL SELECT target_oid, tip_oid FROM replay_verdicts"
+)
+
+
 def test_nothing_is_kept_of_old_tips(scene: RadarScene) -> None:
     """Verdicts on two tips that no branch has any more are deleted by the next survey."""
     for name in ("auth", "docs"):
         scene.working(name, at_line(3, name))
     scene.survey()
-    first = scene.world.query("SELECT one_oid, other_oid FROM merge_verdicts")
+    first = scene.world.query(EVERY_VERDICT)
     for name in ("auth", "docs"):
         scene.commit(name, {"more": name})
     scene.world.advance({"README": "other\n"})
     scene.survey()
-    now = scene.world.query("SELECT one_oid, other_oid FROM merge_verdicts")
+    now = scene.world.query(EVERY_VERDICT)
     assert len(first) == len(now) == 3
     assert not set(first) & set(now)

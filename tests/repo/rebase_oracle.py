@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.replay.replay import Replayed, ReplayResult, replay
+from gitworker.repo.replay.replay import (
+    ReplayConflict,
+    Replayed,
+    ReplayResult,
+    predict_conflict,
+    replay,
+)
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,24 @@ def replay_outcome(
     return Outcome(stopped=result.commit, paths=result.paths), result
 
 
+def predicted(
+    repo: Repo, target: str, topic: str, *, exclude: str | None = None, runs_programs: bool = True
+) -> ReplayConflict | None:
+    """Predict the conflict of a replay."""
+    return predict_conflict(
+        Git(str(repo.root)),
+        target=Oid(target),
+        topic=Oid(topic),
+        exclude=None if exclude is None else Oid(exclude),
+        scratch_dir=str(repo.root.parent / "scratch"),
+        runs_programs=runs_programs,
+    )
+
+
 def assert_same(
     repo: Repo, target: str, topic: str, *settings: str, exclude: str | None = None
 ) -> ReplayResult:
-    """Require that replay equals rebase and that no ref moved; return replay's result.
+    """Require that replay and prediction equal rebase and that no ref moved; return the result.
 
     `settings` apply to both: to the rebase by `-c`, to the replay through the repository's config.
     With `exclude` it is `git rebase --onto TARGET EXCLUDE`.
@@ -73,6 +93,8 @@ def assert_same(
     status = repo.git("status", "--porcelain")
     actual, result = replay_outcome(repo, target, topic, exclude)
     assert actual == expected, f"replay gave {actual}\nrebase gave {expected}"
+    conflict = result if isinstance(result, ReplayConflict) else None
+    assert predicted(repo, target, topic, exclude=exclude) == conflict
     assert repo.git("for-each-ref") == refs
     assert repo.git("status", "--porcelain") == status
     return result

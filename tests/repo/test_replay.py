@@ -8,8 +8,9 @@ import pytest
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import Git, GitFailed
-from gitworker.repo.replay.replay import ReplayConflict, Replayed, ReplayResult, replay, verdict
-from tests.repo.rebase_oracle import assert_same
+from gitworker.repo.replay.rebase_plan import NeedsRebase
+from gitworker.repo.replay.replay import ReplayConflict, Replayed, ReplayResult, replay
+from tests.repo.rebase_oracle import assert_same, predicted
 
 BASE: dict[str, Content] = {
     "f": lines(20),
@@ -74,14 +75,29 @@ def test_a_conflict_names_commit_and_paths(repo: Repo) -> None:
     target = on(repo, "main", {"f": lines(20, {3: "y"}), "g": lines(9, {3: "y"})})
     result = assert_same(repo, target, topic)
     assert result == ReplayConflict(Oid(topic), "topic 1", ("f", "g"))
-    assert verdict(Git(str(repo.root)), target=Oid(target), topic=Oid(topic)) == ("f", "g")
 
 
-def test_verdict_is_empty_if_it_fits(repo: Repo) -> None:
-    """Two tips that merge cleanly have no conflicting path."""
+def test_a_prediction_keeps_no_object(repo: Repo) -> None:
+    """A predicted replay writes nothing into the repository, with or without a conflict."""
+    topic = on(repo, "topic", {"f": lines(20, {3: "x"})}, {"f": lines(20, {3: "x", 9: "z"})})
+    target = on(repo, "main", {"f": lines(20, {15: "y"})})
+    clashing = on(repo, "main", {"f": lines(20, {9: "y"})})
+    before = repo.git("count-objects", "-v")
+    assert predicted(repo, target, topic) is None
+    assert predicted(repo, clashing, topic) == ReplayConflict(Oid(topic), "topic 1", ("f",))
+    assert repo.git("count-objects", "-v") == before
+
+
+def test_a_prediction_without_programs(repo: Repo) -> None:
+    """A prediction that would need the user's merge program is refused if none may run."""
+    repo.git("config", "merge.mine.driver", "false")
+    on(repo, "main", {".gitattributes": "f merge=mine\n"})
+    repo.git("branch", "-f", "topic", "main")
     topic = on(repo, "topic", {"f": lines(20, {3: "x"})})
     target = on(repo, "main", {"f": lines(20, {15: "y"})})
-    assert verdict(Git(str(repo.root)), target=Oid(target), topic=Oid(topic)) == ()
+    with pytest.raises(NeedsRebase):
+        predicted(repo, target, topic, runs_programs=False)
+    assert predicted(repo, target, topic) == ReplayConflict(Oid(topic), "topic 0", ("f",))
 
 
 def directory_rename(repo: Repo) -> tuple[str, str]:

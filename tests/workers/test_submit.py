@@ -5,6 +5,7 @@ import os
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.errors import Conflict
 from gitworker.journal.undo.undo import undo
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.states.engine import InvalidTransition
@@ -64,6 +65,55 @@ def test_conflict_is_reported_early(world: World) -> None:
     world.advance({"README": "theirs\n"})
     assert world.submit("auth").conflicts == ("README",)
     assert world.states("auth", "login")[0] == "IN_REVIEW"
+
+
+def sent_back(world: World) -> None:
+    """Let the approval of `auth` end with a conflict in README."""
+    world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(Conflict):
+        world.approve("auth")
+
+
+def test_the_same_conflict_again(world: World) -> None:
+    """The commit that was sent back for its conflict is refused, with the files and `sync`."""
+    sent_back(world)
+    with unchanged(world, "rebase_conflict", Conflict) as caught:
+        world.submit("auth")
+    assert caught.value.detail == "  README"
+    assert caught.value.hint == f"cd {world.path('auth')} && git worker sync"
+
+
+def test_a_conflict_that_was_settled(world: World) -> None:
+    """If the target or the branch has changed since, the work is handed in again."""
+    sent_back(world)
+    world.advance({"README": "one\ntwo\nthree\n"})
+    assert world.submit("auth").conflicts == ()
+
+
+def test_a_further_commit_after_a_conflict(world: World) -> None:
+    """With another commit on top the request is accepted, and the conflict is reported."""
+    sent_back(world)
+    world.commit("auth", {"b": "1\n"})
+    assert world.submit("auth").conflicts == ("README",)
+
+
+@pytest.mark.parametrize(
+    ("steps", "target", "files"),
+    [
+        ([{"README": "x\n"}, {"README": "one\ntwo\nthree\n", "b": "1\n"}], ["y\n"], ("README",)),
+        ([{"README": "x\n"}, {"b": "1\n"}], ["x\n", "z\n"], ()),
+    ],
+)
+def test_the_answer_is_that_of_a_rebase(
+    world: World, steps: list[dict[str, str]], target: list[str], files: tuple[str, ...]
+) -> None:
+    """A reverted change conflicts although a merge is clean; a commit that landed does not."""
+    world.working("auth", "login", steps[0])
+    world.commit("auth", steps[1])
+    for text in target:
+        world.advance({"README": text})
+    assert world.submit("auth").conflicts == files
 
 
 def test_uncommitted_work(world: World) -> None:

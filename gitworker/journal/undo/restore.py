@@ -14,7 +14,7 @@ from gitworker.lifecycle.rules import is_approved, is_landed, return_refusal, un
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
-from gitworker.model.worker import WorkerEvent
+from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import recover_move
@@ -335,7 +335,9 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     worker = load_worker(writer, restored.worker_id)
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")
-    set_returned(writer, restored.worker_id, reason="withdrawn", tip=restored.tip or "", detail={})
+    set_returned(
+        writer, restored.worker_id, reason=ReturnReason.WITHDRAWN, tip=restored.tip or "", detail={}
+    )
 
 
 def _admin_dir(session: Session, restored: RestoredWorker) -> str | None:

@@ -26,12 +26,14 @@ class Forks:
     `bases` maps each tip with commits of its own to the commit at which it left the target's
     first-parent line (the newest one if it merged the target since), or to None if there is no
     single such commit. `trunk` holds these commits and the target, oldest first. `related` maps
-    each tip to the other tips with which it shares a commit that the target lacks.
+    each tip to the other tips with which it shares a commit that the target lacks. `lines` lists
+    the commits of a linear branch, each with its parent.
     """
 
     bases: Mapping[Oid, Oid | None]
     trunk: tuple[Oid, ...]
     related: Mapping[Oid, frozenset[Oid]]
+    lines: Mapping[Oid, tuple[tuple[Oid, Oid], ...]]
 
 
 def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
@@ -54,7 +56,12 @@ def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
     bases = {tip: _newest(found, places) for tip, found in ends.items()}
     used = {base for base in bases.values() if base is not None} | {target}
     trunk = sorted(used, key=places.__getitem__, reverse=True)
-    return Forks(bases, tuple(trunk), {tip: frozenset(found) for tip, found in related.items()})
+    return Forks(
+        bases,
+        tuple(trunk),
+        {tip: frozenset(found) for tip, found in related.items()},
+        {tip: line for tip in ends if (line := _line_of(parents, tip))},
+    )
 
 
 def read_path_changes(
@@ -125,6 +132,17 @@ def _walk(
             elif parent not in seen:
                 seen.add(parent)
                 waiting.append(parent)
+
+
+def _line_of(parents: Mapping[Oid, tuple[Oid, ...]], tip: Oid) -> tuple[tuple[Oid, Oid], ...]:
+    """Return the commits from `tip` down to the target, each after its parent; () with a merge."""
+    line = []
+    while tip in parents:
+        if len(parents[tip]) != 1:
+            return ()
+        line.append((parents[tip][0], tip))
+        tip = parents[tip][0]
+    return tuple(line)
 
 
 def _read_places(git: Git, target: Oid, forks: set[Oid]) -> dict[Oid, int]:

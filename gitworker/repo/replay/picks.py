@@ -45,15 +45,23 @@ class PickConflict:
 
 
 def pick_all(
-    git: Git, plan: RebasePlan, *, memory: ReplayCache, repository: Repository, scratch_dir: str
+    git: Git,
+    plan: RebasePlan,
+    *,
+    memory: ReplayCache,
+    repository: Repository,
+    scratch_dir: str,
+    writes: bool = True,
 ) -> dict[Oid, Oid | None] | PickConflict:
     """Replay the plan; return the new id of each commit, or the conflict.
 
-    Raises NeedsRebase if the user's own merge programs are involved or git refuses a step.
+    Without `writes` the new objects are thrown away; an exception are those of a branch that
+    changes attributes. Raises NeedsRebase if the user's own merge programs are involved or git
+    refuses a step.
     """
     with private_directory(scratch_dir, "replay-") as private:
         picking = _Picking(git, plan, memory=memory, repository=repository, private=private)
-        return picking.run()
+        return picking.run(writes=writes)
 
 
 class _Picking:
@@ -64,6 +72,7 @@ class _Picking:
     ground: ReplayBase
     refresh: bool  # some pick changes attributes
     foreign: list[bytes]
+    objects_env: dict[str, str]  # the place where git finds and writes objects
 
     def __init__(
         self,
@@ -87,13 +96,17 @@ class _Picking:
         self.objects = f"{private}/objects"
         self.work_tree = f"{private}/tree"
 
-    def run(self) -> dict[Oid, Oid | None] | PickConflict:
+    def run(self, *, writes: bool) -> dict[Oid, Oid | None] | PickConflict:
         waiting = list(self.plan.todo)
         while waiting and waiting[0].parents == (self.tip,):
             self._fast_forward(waiting.pop(0))
         if not waiting:
             return self.made
         self._prepare(waiting)
+        self.objects_env = alternate(self.objects)
+        if not writes and not self.refresh:
+            self.objects_env = alternate(f"{self.repository.common_dir}/objects")
+            self.objects_env["GIT_OBJECT_DIRECTORY"] = self.objects
         for commit in waiting:
             if commit.parents == (self.tip,):
                 self._fast_forward(commit)
@@ -101,7 +114,8 @@ class _Picking:
             paths = self._pick(commit)
             if paths is not None:
                 return PickConflict(commit, paths)
-        self._write()
+        if writes:
+            self._write()
         return self.made
 
     def _fast_forward(self, commit: Commit) -> None:
@@ -165,7 +179,7 @@ class _Picking:
         done = Git(self.work_tree, git_dir=self.repository.git_dir).run(
             "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
             "--allow-unrelated-histories", base, picked,
-            env={"GIT_WORK_TREE": self.work_tree, **alternate(self.objects)},
+            env={"GIT_WORK_TREE": self.work_tree, **self.objects_env},
             ok=range(-64, 256),
         )  # fmt: skip
         if done.status not in (0, 1):

@@ -18,11 +18,13 @@ UI_ALGORITHM = (2, 46)  # since then rebase honours diff.algorithm and merge-tre
 class RebaseSettings:
     """The user's settings that a replay needs.
 
-    `needs_rebase`: only a real rebase gives the configured result. `drivers` are the names of merge
-    programs; `attributes_file` is core.attributesFile.
+    `needs_rebase`: only a real rebase gives the configured result. `merges_otherwise`: it may also
+    conflict elsewhere. `drivers` are the names of merge programs; `attributes_file` is
+    core.attributesFile.
     """
 
     needs_rebase: bool
+    merges_otherwise: bool
     drivers: frozenset[str]
     default_driver: str | None
     renormalize: bool
@@ -34,17 +36,20 @@ def load_rebase_settings(git: Git) -> RebaseSettings:
     values, drivers = _read(git)
     cleanup = values.get("commit.cleanup", "verbatim")
     algorithm = values.get("diff.algorithm", "default")
+    merges_otherwise = values.get("rebase.backend") == "apply" or (
+        algorithm != "default" and git.version() >= UI_ALGORITHM
+    )
     needs_rebase = (
-        _is_true(values.get("commit.gpgsign"))
+        merges_otherwise
+        or _is_true(values.get("commit.gpgsign"))
         or "notes.rewriteref" in values
         or "GIT_NOTES_REWRITE_REF" in os.environ
         or cleanup != "verbatim"
-        or values.get("rebase.backend") == "apply"
         or values.get("i18n.commitencoding", "utf-8").lower() not in UTF8
-        or (algorithm != "default" and git.version() >= UI_ALGORITHM)
     )
     return RebaseSettings(
         needs_rebase=needs_rebase,
+        merges_otherwise=merges_otherwise,
         drivers=frozenset(drivers),
         default_driver=values.get("merge.default"),
         renormalize=_is_true(values.get("merge.renormalize")),

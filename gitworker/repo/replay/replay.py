@@ -15,7 +15,10 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.picks import PickConflict, pick_all
 from gitworker.repo.replay.rebase_plan import NeedsRebase, RebasePlan, load_commits, load_plan
 from gitworker.repo.replay.replay_cache import ReplayCache
-from gitworker.repo.replay.scratch_rebase import rebase_in_scratch
+from gitworker.repo.replay.scratch_rebase import Rebased, rebase_in_scratch
+
+# A prediction signs no commit and copies no note.
+WITHOUT_RECORDS = ("commit.gpgSign=false", "notes.rewrite.rebase=false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +88,42 @@ def replay(
     return _for_real(git, plan, scratch_dir=scratch_dir)
 
 
-def verdict(git: Git, *, target: Oid, topic: Oid) -> tuple[str, ...]:
-    """Return the paths that conflict between two tips, by one merge-tree; empty if none does.
+def predict_conflict(
+    git: Git,
+    *,
+    target: Oid,
+    topic: Oid,
+    scratch_dir: str,
+    exclude: Oid | None = None,
+    memory: ReplayCache | None = None,
+    runs_programs: bool = True,
+) -> ReplayConflict | None:
+    """Return the conflict of such a replay, or None; sign nothing and keep no commit.
 
-    Run it in the worker's worktree, whose attributes it reads. A conflict here is also one in the
-    rebase. The reverse does not hold in about one case of two hundred.
+    The arguments are those of `replay`. If the result depends on the user's own merge programs or
+    settings, a real rebase runs in the scratch worktree; without `runs_programs` NeedsRebase is
+    raised instead.
     """
-    done = git.run(
-        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
-        "--allow-unrelated-histories", target, topic,
-        ok=(0, 1),
+    memory = memory or ReplayCache()
+    plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
+    if plan.is_unchanged:
+        return None
+    if not memory.settings(git).merges_otherwise:
+        try:
+            picked = pick_all(
+                git, plan, memory=memory, repository=require_repository(git.directory),
+                scratch_dir=scratch_dir, writes=False,
+            )  # fmt: skip
+            return _conflict_of(picked) if isinstance(picked, PickConflict) else None
+        except NeedsRebase:
+            pass
+    if not runs_programs:
+        raise NeedsRebase
+    rebased = rebase_in_scratch(
+        git, target=target, topic=topic, exclude=exclude, scratch_dir=scratch_dir,
+        settings=WITHOUT_RECORDS,
     )  # fmt: skip
-    return () if done.status == 0 else tuple(done.text.split("\0")[1:-1]) or ("?",)
+    return _stop_of(plan, rebased)
 
 
 def _in_memory(
@@ -105,7 +132,7 @@ def _in_memory(
     repository = require_repository(git.directory)
     outcome = pick_all(git, plan, memory=memory, repository=repository, scratch_dir=scratch_dir)
     if isinstance(outcome, PickConflict):
-        return ReplayConflict(outcome.commit.oid, outcome.commit.subject, outcome.paths)
+        return _conflict_of(outcome)
     kept = [oid for oid in outcome.values() if oid is not None]
     return _replayed(plan, outcome, new=kept[-1] if kept else plan.target)
 
@@ -114,11 +141,20 @@ def _for_real(git: Git, plan: RebasePlan, *, scratch_dir: str) -> ReplayResult:
     outcome = rebase_in_scratch(
         git, target=plan.target, topic=plan.topic, exclude=plan.exclude, scratch_dir=scratch_dir
     )
-    if outcome.conflict is not None:
-        subjects = {commit.oid: commit.subject for commit in plan.todo}
-        stopped = outcome.conflict
-        return ReplayConflict(stopped, subjects.get(stopped, ""), outcome.paths)
-    return _replayed(plan, _match(git, plan, outcome.new), new=outcome.new)
+    return _stop_of(plan, outcome) or _replayed(
+        plan, _match(git, plan, outcome.new), new=outcome.new
+    )
+
+
+def _conflict_of(picked: PickConflict) -> ReplayConflict:
+    return ReplayConflict(picked.commit.oid, picked.commit.subject, picked.paths)
+
+
+def _stop_of(plan: RebasePlan, rebased: Rebased) -> ReplayConflict | None:
+    if rebased.conflict is None:
+        return None
+    subjects = {commit.oid: commit.subject for commit in plan.todo}
+    return ReplayConflict(rebased.conflict, subjects.get(rebased.conflict, ""), rebased.paths)
 
 
 def _match(git: Git, plan: RebasePlan, new: Oid) -> dict[Oid, Oid | None]:

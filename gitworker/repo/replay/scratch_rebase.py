@@ -6,7 +6,7 @@ The worktree `<scratch_dir>/rebase` is made when it is first needed, and again i
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -48,20 +48,28 @@ class Rebased:
 
 
 def rebase_in_scratch(
-    git: Git, *, target: Oid, topic: Oid, scratch_dir: str, exclude: Oid | None = None
+    git: Git,
+    *,
+    target: Oid,
+    topic: Oid,
+    scratch_dir: str,
+    exclude: Oid | None = None,
+    settings: Sequence[str] = (),
 ) -> Rebased:
     """Rebase `topic`, or only `exclude..topic`, onto `target` in the scratch worktree.
 
-    It moves no branch. It waits while another process uses the worktree. Raises GitFailed if the
-    rebase fails for another reason than a conflict, for example if signing does not work.
+    `settings` override the user's. It moves no branch. It waits while another process uses the
+    worktree. Raises GitFailed if the rebase fails for another reason than a conflict, for example
+    if signing does not work.
     """
     os.makedirs(scratch_dir, exist_ok=True)
     with _alone(f"{scratch_dir}/rebase-lock"):
         scratch = _require_clean(git, f"{scratch_dir}/rebase", target)
         onto = [target] if exclude is None else ["--onto", target, exclude]
         done = scratch.run(
-            "rebase", *onto, topic, env=ENVIRONMENT, settings=NEUTRAL, ok=range(-64, 256)
-        )
+            "rebase", *onto, topic,
+            env=ENVIRONMENT, settings=(*NEUTRAL, *settings), ok=range(-64, 256),
+        )  # fmt: skip
         if done.status == 0:
             return Rebased(scratch.require_oid("HEAD"), None, ())
         stopped = scratch.find_oid("REBASE_HEAD")

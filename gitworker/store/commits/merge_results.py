@@ -43,6 +43,18 @@ def find_merge_results(reader: Reader, tips: Iterable[Oid]) -> list[MergeResult]
     ]
 
 
+def find_replay_results(reader: Reader, target: Oid) -> dict[Oid, tuple[str, ...]]:
+    """Return the known paths in conflict of rebasing tips onto a target."""
+    rows = reader.rows("radar.replays", target=target)
+    return {Oid(row["tip_oid"]): tuple(json.loads(row["files"])) for row in rows}
+
+
+def store_replay_results(store: Store, target: Oid, results: dict[Oid, tuple[str, ...]]) -> None:
+    """Store the results of rebasing tips onto a target."""
+    rows = [(tip, json.dumps(files)) for tip, files in results.items()]
+    _store(store, "radar.add_replays", json.dumps(rows), target=target)
+
+
 def store_forks(store: Store, target: Oid, forks: dict[Oid, Oid | None]) -> None:
     """Store the fork points of tips and a target."""
     _store(store, "radar.add_forks", json.dumps(list(forks.items())), target=target)
@@ -72,6 +84,7 @@ def prune_merge_results(
     tips = _list(live)
     writer.run("radar.prune_forks", target=target, live=tips)
     writer.run("radar.prune_changes", live=tips)
+    writer.run("radar.prune_replays", target=target, live=tips)
     writer.run("radar.prune_verdicts", live=tips, before=before_ms)
 
 

@@ -17,11 +17,11 @@ def command(call: CommandLine, workers: tuple[str, ...]) -> None:
 
     Compares branches with the target and with each other, and prints one line for each pair that
     conflicts. Without names, compares all workers that are WORKING, IN_REVIEW, APPROVED or STALE
-    and have commits of their own. The branches are merged in memory, and nothing is moved. The
-    result for two commits is kept, so that a second call costs nothing. Pairs whose changes cannot
-    overlap are not merged. Your own merge drivers and filters do not run: their files are merged as
-    text. The exit status is 0, with or without conflicts. On a pipe: both names and every file,
-    separated by tabs.
+    and have commits of their own. In memory, each is rebased onto the target and merged with the
+    others; nothing is moved. The result for two commits is kept, so that a second call costs
+    nothing. Pairs whose changes cannot overlap are not compared. Your own merge drivers and filters
+    do not run: their files are merged as text. The exit status is 0, with or without conflicts. On
+    a pipe: both names and every file, separated by tabs.
 
     If a new commit makes two branches conflict, both workers receive a conflict_warning on the bus
     within seconds (settings radar.*).

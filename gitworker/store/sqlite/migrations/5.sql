@@ -27,3 +27,11 @@ UPDATE tasks SET pr_url = (
 CREATE TRIGGER transitions_writer BEFORE INSERT ON transitions BEGIN
     SELECT only_gitworker_inserts_transitions();
 END;
+
+-- The result of rebasing a tip onto a target: the files in conflict as a JSON array.
+CREATE TABLE IF NOT EXISTS replay_verdicts (
+    target_oid TEXT NOT NULL,
+    tip_oid TEXT NOT NULL,
+    files TEXT NOT NULL,
+    PRIMARY KEY (target_oid, tip_oid)
+) WITHOUT ROWID;

@@ -23,6 +23,17 @@ INSERT OR REPLACE INTO merge_verdicts (one_oid, other_oid, files, ts_ms)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), :now
 FROM json_each(:rows);
 
+-- name: replays — the results of rebasing tips onto a target
+SELECT tip_oid, files FROM replay_verdicts WHERE target_oid = :target;
+
+-- name: add_replays — the results of rebasing tips onto a target: [[tip, files], …]
+INSERT OR REPLACE INTO replay_verdicts (target_oid, tip_oid, files)
+SELECT :target, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:rows);
+
+-- name: prune_replays — delete those of old targets and of commits that are no branch's tip
+DELETE FROM replay_verdicts
+WHERE target_oid <> :target OR tip_oid NOT IN (SELECT value FROM json_each(:live));
+
 -- name: prune_forks — delete those of old targets and of commits that are no branch's tip
 DELETE FROM tip_forks
 WHERE target_oid <> :target OR tip_oid NOT IN (SELECT value FROM json_each(:live));
