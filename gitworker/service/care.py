@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gitworker.journal.undo.undo import Undone
     from gitworker.session import Session
     from gitworker.settings.change_setting import ChangedSetting
+    from gitworker.settings.effective_settings import SettingList, SettingValue
     from gitworker.settings.gather import SettingsPlace
-    from gitworker.settings.rules import SettingList, SettingValue
 
 ANNOUNCE_FROM = 50_000  # this many messages take some seconds
 FILL_TIMEOUT_S = 600.0  # while another process fills the pool
@@ -87,7 +87,7 @@ class CareMethods(ServiceBase):
 
     def settings(self) -> SettingList:
         """Return every setting with its origin, and the errors in the sources."""
-        from gitworker.settings.rules import effective_settings
+        from gitworker.settings.effective_settings import effective_settings
 
         return effective_settings(self._settings_place().sources)
 

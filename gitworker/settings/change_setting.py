@@ -9,13 +9,13 @@ from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.model.ids import HQ, RESERVED, Branch
 from gitworker.model.ref_names import ref_of
 from gitworker.repo.plumbing.refs import find_ref
-from gitworker.settings.gather import SettingsPlace
-from gitworker.settings.rules import (
+from gitworker.settings.effective_settings import (
     SettingValue,
     effective_settings,
     find_config,
     unset_command,
 )
+from gitworker.settings.gather import SettingsPlace
 from gitworker.verify.rules_verify import declared_environment
 
 LOCAL = "local"

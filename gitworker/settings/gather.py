@@ -13,7 +13,7 @@ from gitworker.paths import require_repository, state_paths
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.opening import read_settings, usual_targets
 from gitworker.repo.plumbing.refs import find_ref
-from gitworker.settings.rules import OURS, ConfigValue, Sources
+from gitworker.settings.effective_settings import OURS, ConfigValue, Sources
 from gitworker.store.backend import open_store
 from gitworker.store.target import find_target
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gitworker.observe.text import table
-from gitworker.settings.rules import ENVIRONMENT, SettingList, SettingValue
+from gitworker.settings.effective_settings import ENVIRONMENT, SettingList, SettingValue
 
 HEAD = ("SETTING", "VALUE", "ORIGIN")
 BETWEEN = "; "
@@ -11,33 +11,35 @@ BETWEEN = "; "
 
 def render_settings(found: SettingList, *, width: int | None, color: bool) -> str:
     """Return one row for each setting."""
-    rows = [(one.key, value_text(one, BETWEEN) or "-", origin_text(one)) for one in found.settings]
+    rows = [
+        (one.key, render_value(one, BETWEEN) or "-", render_origin(one)) for one in found.settings
+    ]
     return "\n".join(table(HEAD, rows, width=width, color=color))
 
 
-def value_text(one: SettingValue, between: str = "\n") -> str:
+def render_value(one: SettingValue, between: str = "\n") -> str:
     """Return a value as it is written in git config, the items of a list with `between`."""
     if isinstance(one.value, tuple):
         return between.join(one.value)
     return str(one.value).lower() if isinstance(one.value, bool) else str(one.value)
 
 
-def origin_text(one: SettingValue) -> str:
+def render_origin(one: SettingValue) -> str:
     """Return the origin of a value: `default`, `git config, local: .git/config`."""
     if one.origin == ENVIRONMENT:
         return f"environment ({one.source})"
     return one.source or one.origin
 
 
-def setting_json(one: SettingValue) -> dict[str, Any]:
+def json_setting(one: SettingValue) -> dict[str, Any]:
     """Return a setting as JSON data."""
     value = list(one.value) if isinstance(one.value, tuple) else one.value
     return {"key": one.key, "value": value, "origin": one.origin, "source": one.source or None}
 
 
-def settings_json(found: SettingList) -> dict[str, Any]:
+def json_settings(found: SettingList) -> dict[str, Any]:
     """Return all settings and the errors in their sources as JSON data."""
     return {
-        "settings": [setting_json(one) for one in found.settings],
+        "settings": [json_setting(one) for one in found.settings],
         "errors": [{"message": one.message, "hint": one.hint} for one in found.errors],
     }

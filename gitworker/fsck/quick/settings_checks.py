@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.paths import Repository
+from gitworker.settings.effective_settings import effective_settings
 from gitworker.settings.gather import gather_settings
-from gitworker.settings.rules import effective_settings
 
 
 def check_settings(repository: Repository) -> Iterator[Finding]:

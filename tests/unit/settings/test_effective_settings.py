@@ -3,8 +3,13 @@
 from collections.abc import Mapping
 
 from gitworker.config import Settings, key_of, setting_names
-from gitworker.settings.rules import ConfigValue, SettingList, Sources, effective_settings
-from gitworker.settings.settings_text import origin_text, settings_json, value_text
+from gitworker.settings.effective_settings import (
+    ConfigValue,
+    SettingList,
+    Sources,
+    effective_settings,
+)
+from gitworker.settings.settings_text import json_settings, render_origin, render_value
 
 
 def settings(
@@ -21,7 +26,7 @@ def settings(
 def shown(found: SettingList, key: str) -> tuple[str, str]:
     """Return one setting's value and origin as text."""
     (one,) = (one for one in found.settings if one.key == key)
-    return value_text(one, "; "), origin_text(one)
+    return render_value(one, "; "), render_origin(one)
 
 
 def test_defaults() -> None:
@@ -63,7 +68,7 @@ def test_values_as_text() -> None:
     found = settings("[verify]\ncommands = ['a', 'b']\n")
     assert shown(found, "verify.commands")[0] == "a; b"
     assert shown(found, "review.required")[0] == "true"
-    document = settings_json(found)
+    document = json_settings(found)
     (one,) = (row for row in document["settings"] if row["key"] == "verify.commands")
     assert one == {
         "key": "verify.commands", "value": ["a", "b"], "origin": "file",

@@ -1,4 +1,4 @@
-"""The effective value of every setting with its origin, and the errors in the sources. Pure."""
+"""The effective value of every setting with its origin, and the errors in the sources."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
