@@ -1,9 +1,9 @@
 """The list of commands, with the first line of each one's help, so that help imports no command.
 
-A command is the name `command` in `cli/commands/ROOM/NAME.py`. ROOM is the room of its section in
-COMMANDS, or the group's name for a command of a group (`msg/send.py`). A new command is one line in
-its section; the help shows it there, or first of all if it is in EVERY_DAY. A test compares these
-lines with the commands' own help.
+A command is the name `command` in `cli/commands/ROOM/NAME.py` (`_` for `-`). ROOM is the room of
+its section in COMMANDS, or the group's name for a command of a group (`msg/send.py`). A new command
+is one line in its section; the help shows it there, or first of all if it is in EVERY_DAY. A test
+compares these lines with the commands' own help.
 """
 
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ COMMANDS: Sections = {
         "config": "List the settings with their origin, or change one.",
         "hooks": "Install, remove and inspect the git hooks.",
         "completion": "Print the completion script for a shell.",
+        "shell-init": "Print shell code that lets `switch` change directory.",
         "help": "Explain a topic or a command.",
     },
     "Work": {
@@ -53,6 +54,7 @@ COMMANDS: Sections = {
         "diff": "Show the changes that would land.",
         "conflicts": "Show the branches that conflict, with their files.",
         "path": "Print the path of a worker's worktree.",
+        "switch": "Change to a worker's worktree, or to the main checkout.",
         "log": "Show events, newest last.",
         "watch": "Watch a task in tmux: its agent's log above, its messages below.",
         "attach": "Switch to the tmux window of a task.",
@@ -123,6 +125,7 @@ ALIASES: Mapping[str, str] = {
     "submit": "done",
     "request-changes": "reject",
     "drop": "cancel",
+    "cd": "switch",
 }
 # A suggestion is only printed, because the word says less than its command does, or may mean
 # another one. `{worker}` is the first argument.
@@ -153,6 +156,9 @@ SUGGESTIONS: Mapping[str, str] = {
     "inspect": "git worker show {worker}",
     "view": "git worker show {worker}",
     "ps": "git worker status",
+    "checkout": "git worker switch {worker}",
+    "goto": "git worker switch {worker}",
+    "open": "git worker switch {worker}",
     "history": "git worker log",
     "logs": "git worker log {worker} --follow",
     "tail": "git worker log {worker} --follow",
@@ -191,10 +197,11 @@ def help_sections() -> Sections:
 
 def module_of(name: str, *, group: str = "") -> str:
     """Return the module that defines a command; `group` is the name of its group, if any."""
+    file = name.replace("-", "_")
     if group:
-        return f"gitworker.cli.commands.{group}.{name}"
+        return f"gitworker.cli.commands.{group}.{file}"
     (title,) = (title for title, section in COMMANDS.items() if name in section)
-    return f"gitworker.cli.commands.{ROOMS[title]}.{name}"
+    return f"gitworker.cli.commands.{ROOMS[title]}.{file}"
 
 
 def aliases_of(name: str) -> list[str]:

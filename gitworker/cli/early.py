@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # `typing` costs 2 ms, which would delay the questions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WITHOUT_REPOSITORY = frozenset({"completion", "config", "help", "validate"})
+WITHOUT_REPOSITORY = frozenset({"completion", "config", "help", "shell-init", "validate"})
 HELP = frozenset({"-h", "--help"})
 # Garbage collection during the imports frees nothing and costs 4 % of a short command.
 COLLECT_AFTER = 50_000

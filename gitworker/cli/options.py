@@ -35,7 +35,7 @@ class WorkerId(TextType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
         """Offer the existing workers."""
-        from gitworker.cli.completion import complete_workers  # 1 ms, for the shell only
+        from gitworker.cli.shell.completion import complete_workers  # 1 ms, for the shell only
 
         return complete_workers(incomplete)
 
@@ -56,6 +56,20 @@ class WorkerName(WorkerId):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name; raise Invalid if no worker can have it."""
         return parse_worker_name(value)
+
+
+class SettingKey(TextType):
+    """The key of a setting."""
+
+    name = "key"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        """Offer the keys."""
+        from gitworker.cli.shell.completion import complete_settings  # 1 ms, for the shell only
+
+        return complete_settings(incomplete)
 
 
 class Text(TextType):

@@ -86,6 +86,14 @@ class ViewMethods(ServiceBase):
         with self._reading() as session:
             return read_path(session, self._worker(session, worker))
 
+    def main_checkout(self) -> WorktreePath:
+        """Return the main checkout, or the directory of a bare repository."""
+        from gitworker.model.ids import HQ
+        from gitworker.observe.workers.path import WorktreePath
+
+        with self._quickly() as session:
+            return WorktreePath(HQ, session.main_top, None)
+
     def log(self, worker: str | None = None, *, limit: int = 50, agent_lines: int = 0) -> Log:
         """Return the last events, oldest first, of one worker or of all.
 

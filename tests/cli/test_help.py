@@ -145,6 +145,7 @@ def test_bash_completion(scene: Scene) -> None:
     through_git = "words=(git -C . worker {}) cword={} && _git_worker"
     assert complete(scene, through_git.format("app", 4)) == ["approve"]
     assert complete(scene, through_git.format("merge a", 5)) == ["auth"]
+    assert complete(scene, alone.format("config worktree.p", 2)) == ["worktree.pool"]
     assert "--from" in complete(scene, through_git.format("spawn --", 5))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from click.shell_completion import CompletionItem
 
+from gitworker.config import key_of, setting_names
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.paths import require_repository, state_paths
 from gitworker.store.backend import open_store
@@ -105,3 +106,9 @@ def complete_workers(incomplete: str) -> list[Any]:
     except (GitWorkerError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_settings(incomplete: str) -> list[Any]:
+    """Return the keys of settings that begin so."""
+    keys = map(key_of, setting_names())
+    return [CompletionItem(key) for key in keys if key.startswith(incomplete)]

@@ -4,8 +4,8 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.completion import SCRIPTS, completion_script
 from gitworker.cli.options import GitworkerCommand
+from gitworker.cli.shell.completion import SCRIPTS, completion_script
 
 
 @click.command("completion", cls=GitworkerCommand)

@@ -1,35 +1,18 @@
 """git worker config."""
 
-from typing import Any
-
 import click
-from click.shell_completion import CompletionItem
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.options import GitworkerCommand, TextType
-from gitworker.config import key_of, setting_names
+from gitworker.cli.options import GitworkerCommand, SettingKey
 from gitworker.errors import Invalid
 from gitworker.settings.settings_text import (
-    origin_text,
+    json_setting,
+    json_settings,
+    render_origin,
     render_settings,
-    setting_json,
-    settings_json,
-    value_text,
+    render_value,
 )
-
-
-class SettingKey(TextType):
-    """The key of a setting."""
-
-    name = "key"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[Any]:
-        """Offer the keys."""
-        keys = map(key_of, setting_names())
-        return [CompletionItem(key) for key in keys if key.startswith(incomplete)]
 
 
 @click.command("config", cls=GitworkerCommand)
@@ -57,16 +40,16 @@ def command(call: CommandLine, key: str | None, values: tuple[str, ...], unset: 
         raise Invalid("--unset needs one key", "git worker config --unset KEY", code="usage")
     if key is None:
         found = service.settings()
-        call.render(found, render_settings, settings_json)
+        call.render(found, render_settings, json_settings)
         for message, hint, _ in found.errors:
             output.narrate(f"warning: {message}\nhint: {hint}")
         return
     if not values and not unset:
         one = service.setting(key)
-        call.show(value_text(one), **setting_json(one))
+        call.show(render_value(one), **json_setting(one))
         return
     before, now = service.change_setting(key, None if unset else values)
-    text = f"{now.key} is {value_text(now, '; ') or 'empty'} ({origin_text(now)})"
+    text = f"{now.key} is {render_value(now, '; ') or 'empty'} ({render_origin(now)})"
     if now.value != before.value:
-        text += f"; it was {value_text(before, '; ') or 'empty'}"
-    call.show(text, **setting_json(now), before=setting_json(before))
+        text += f"; it was {render_value(before, '; ') or 'empty'}"
+    call.show(text, **json_setting(now), before=json_setting(before))

@@ -1,0 +1,1 @@
+"""The shells: completion, and the functions with which `switch` changes the directory."""
