@@ -10,7 +10,11 @@ from gitworker.bus.blobs import find_blob
 from gitworker.bus.files.json_line import polled_line
 from gitworker.errors import Invalid
 from gitworker.store.messages.mailbox import (
+    EVERYTHING,
+    Selection,
     acknowledge_message,
+    count_after,
+    first_left_out,
     is_json,
     newest_seq,
     unread_as_json,
@@ -22,12 +26,31 @@ if TYPE_CHECKING:
     from gitworker.store.messages.mailbox import UnreadMessage
 
 POLL_LIMIT = 100
+COUNT_TO = 1000
 
 
-def unread(store: Store, agent: str, *, limit: int = POLL_LIMIT) -> list[UnreadMessage]:
+def unread(
+    store: Store, agent: str, *, limit: int = POLL_LIMIT, selection: Selection = EVERYTHING
+) -> list[UnreadMessage]:
     """Return the oldest unread messages to an agent or to all. Writes nothing."""
     with store.read() as reader:
-        return unread_as_json(reader, agent, limit=limit)
+        return unread_as_json(reader, agent, limit=limit, selection=selection)
+
+
+def left_unread(
+    store: Store, agent: str, selection: Selection, last: int, *, has_more: bool
+) -> tuple[int | None, int]:
+    """Return the first unread message before `last` that a selection leaves out, or None.
+
+    Also return how many more messages of the selection are unread, up to 1,000. A cursor is one
+    number, so it must stop before the message that is left out.
+    """
+    if not has_more and not selection.leaves_out:
+        return None, 0
+    with store.read() as reader:
+        first = first_left_out(reader, agent, selection) if selection.leaves_out else None
+        more = count_after(reader, agent, selection, after=last, limit=COUNT_TO) if has_more else 0
+    return (first if first is not None and first < last else None), more
 
 
 def acknowledge(store: Store, agent: str, seq: int) -> None:

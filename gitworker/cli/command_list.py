@@ -60,6 +60,12 @@ COMMANDS: Sections = {
         "attach": "Switch to the tmux window of a task.",
     },
     "Talk": {
+        "inbox": "Show the things that need me, each with its command.",
+        "send": "Send a text to a worker.",
+        "wait": "Wait until a worker has a verdict, has landed, or is in a state.",
+        "stop": "Stop a worker's agent.",
+        "pause": "Pause a worker's agent.",
+        "continue": "Let a paused agent run again.",
         "msg": "Send, read and follow messages on the bus.",
         "task": "Show the tasks themselves.",
         "claim": "Claim tasks, paths and other resources for a limited time.",
@@ -82,6 +88,7 @@ ROOMS: Mapping[str, str] = {
     "Work": "work",
     "Review and land": "review",
     "Look": "look",
+    "Talk": "talk",
     "Clean up and repair": "repair",
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
@@ -164,9 +171,9 @@ SUGGESTIONS: Mapping[str, str] = {
     "tail": "git worker log {worker} --follow",
     "launch": "git worker exec {worker} -- CMD",
     "run": "git worker exec {worker} -- CMD",
-    "mail": "git worker msg poll",
-    "messages": "git worker msg poll",
-    "tell": "git worker msg send -h",
+    "mail": "git worker inbox",
+    "messages": "git worker inbox",
+    "tell": "git worker send {worker} TEXT",
     "lock": "git worker claim take -h",
     "unlock": "git worker claim release -h",
     "check": "git worker doctor",

@@ -23,6 +23,7 @@ class MessageType:
     LOG = "log"
     SIGNAL = "signal"
     CMD = "cmd"
+    QUESTION = "x-question"  # waits for an answer that names it in `in_reply_to`
     WINDOW = "x-window"  # a window of the landing queue: its workers and its outcome
     VERIFY = "x-verify"  # a verdict of the verify commands
     CONFLICT_WARNING = "conflict_warning"  # of the radar: two branches have begun to conflict

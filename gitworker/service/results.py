@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.bus.search.search_messages import SearchResult
     from gitworker.landing.landing_plan import Planned
     from gitworker.service.review import Verified
+    from gitworker.service.talk import Order
     from gitworker.verify.trust import RepositoryCommands, TrustRecord
     from gitworker.verify.verify import Verdict
     from gitworker.workers.adopt import Adopted
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.workers.spawn import SpawnedWorker
     from gitworker.workers.submit import Submitted
     from gitworker.workers.sync import Synced
+    from gitworker.workers.wait import Waited
 
 # The function that renders each kind of result, by the module that defines the kind.
 RENDERED_BY = {
@@ -42,6 +44,7 @@ RENDERED_BY = {
     "gitworker.model.outcome": "gitworker.service.results:landed_json",
     "gitworker.observe.agents": "gitworker.observe.agents:json_agents",
     "gitworker.observe.bus": "gitworker.observe.bus:json_stats",
+    "gitworker.observe.inbox.inbox": "gitworker.observe.inbox.inbox:json_inbox",
     "gitworker.observe.logs.log": "gitworker.observe.logs.log:json_log",
     "gitworker.observe.workers.diff": "gitworker.observe.workers.diff:json_diff",
     "gitworker.observe.workers.list": "gitworker.observe.workers.list:json_list",
@@ -51,6 +54,7 @@ RENDERED_BY = {
     "gitworker.radar.radar": "gitworker.radar.radar_text:json_conflicts",
     "gitworker.repo.hooks.hook_status": "gitworker.service.results_care:hooks_json",
     "gitworker.service.care": "gitworker.service.results_care:fields_json",
+    "gitworker.service.talk": "gitworker.service.results:ordered_json",
     "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
     "gitworker.tasks.task_text": "gitworker.tasks.task_text:json_task_text",
@@ -62,6 +66,7 @@ RENDERED_BY = {
     "gitworker.workers.spawn": "gitworker.service.results:spawned_json",
     "gitworker.workers.submit": "gitworker.service.results:submitted_json",
     "gitworker.workers.sync": "gitworker.service.results:synced_json",
+    "gitworker.workers.wait": "gitworker.service.results:waited_json",
     "gitworker.worktrees.pool.keep_ready": "gitworker.service.results_care:pool_json",
 }
 
@@ -191,6 +196,16 @@ def synced_json(synced: Synced) -> dict[str, Any]:
 def published_json(published: PublishedBranch) -> dict[str, Any]:
     """Return a branch that was pushed to a remote."""
     return published._asdict()
+
+
+def ordered_json(order: Order) -> dict[str, Any]:
+    """Return a command to a worker's agent."""
+    return order._asdict()
+
+
+def waited_json(waited: Waited) -> dict[str, Any]:
+    """Return a worker at the end of a wait, with its last verdict."""
+    return {**waited._asdict(), "state": waited.state.value}
 
 
 def found_json(found: SearchResult) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from gitworker.progress import Progress, ignore
 from gitworker.service.care import CareMethods
-from gitworker.service.messages import MessageMethods
 from gitworker.service.request import Request
 from gitworker.service.review import ReviewMethods
+from gitworker.service.talk import TalkMethods
 from gitworker.service.views import ViewMethods
 from gitworker.service.work import WorkMethods
 
@@ -42,5 +42,5 @@ def open_repository(
     return Service(Request(directory, identity, environment or {}, progress))
 
 
-class Service(WorkMethods, ReviewMethods, ViewMethods, MessageMethods, CareMethods):
+class Service(WorkMethods, ReviewMethods, ViewMethods, TalkMethods, CareMethods):
     """The use cases and views of one repository for one identity; see the module."""

@@ -56,6 +56,7 @@ HOT: dict[tuple[str, ...], set[str]] = {
     ("msg", "send", "status", '{"progress": 0.5}', "--to", "hq"): SEND,
     ("msg", "poll"): POLL,
     ("msg", "poll", "--no-ack", "--limit", "3", "--as", "auth"): POLL,
+    ("msg", "poll", "--mine", "--type", "x-note", "--from=hq"): POLL,
 }
 # How many processes each command starts, in a repository with two workers.
 PROCESSES: dict[tuple[str, ...], int] = {

@@ -71,7 +71,9 @@ def test_queries_name_their_columns() -> None:
 @pytest.mark.parametrize("name", ["messages.unread", "messages.unread_json"])
 def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     """Polling stays flat: two ranges of the index on (to_agent, seq), merged, nothing sorted."""
-    values: dict[str, str | int | None] = {"agent": "a", "limit": 5}
+    values: dict[str, str | int | None] = {
+        "agent": "a", "limit": 5, "mine": 0, "type": None, "sender": None,
+    }  # fmt: skip
     plan = [
         row["detail"] for row in store.execute("EXPLAIN QUERY PLAN " + query_text(name), values)
     ]

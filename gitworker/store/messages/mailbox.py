@@ -90,6 +90,33 @@ class NewMessage:
         }  # fmt: skip
 
 
+class Selection:
+    """The messages that a reader wants: `mine` without those to all, of a type, of a sender."""
+
+    __slots__ = ("mine", "sender", "type")
+
+    def __init__(
+        self, *, mine: bool = False, type: str | None = None, sender: str | None = None
+    ) -> None:
+        self.mine = mine
+        self.type = type
+        self.sender = sender
+
+    @property
+    def leaves_out(self) -> bool:
+        """Return whether messages of the reader may be left out."""
+        return self.type is not None or self.sender is not None
+
+    def values(self, agent: str) -> dict[str, Value]:
+        """Return the parameters of the queries."""
+        return {
+            "agent": agent, "mine": int(self.mine), "type": self.type, "sender": self.sender,
+        }  # fmt: skip
+
+
+EVERYTHING = Selection()
+
+
 def insert_message(writer: Writer, message: NewMessage) -> None:
     """Insert a message unless its id exists."""
     writer.run("messages.publish", **message.values())
@@ -112,14 +139,31 @@ def unread_messages(reader: Reader, agent: str, *, limit: int) -> list[StoredMes
     return [StoredMessage(**row) for row in rows]
 
 
-def unread_as_json(reader: Reader, agent: str, *, limit: int) -> list[UnreadMessage]:
+def unread_as_json(
+    reader: Reader, agent: str, *, limit: int, selection: Selection = EVERYTHING
+) -> list[UnreadMessage]:
     """Return the same messages, their payloads checked by the database: no JSON module loads."""
     found = []
-    for row in reader.rows("messages.unread_json", agent=agent, limit=limit):
+    for row in reader.rows("messages.unread_json", limit=limit, **selection.values(agent)):
         values = dict(row)
         is_json = bool(values.pop("is_json"))
         found.append(UnreadMessage(StoredMessage(**values), is_json))
     return found
+
+
+def first_left_out(reader: Reader, agent: str, selection: Selection) -> int | None:
+    """Return the oldest unread message that a selection leaves out, or None.
+
+    With `mine` the messages to all are not counted: they are not the reader's.
+    """
+    row = reader.row("messages.first_left_out", **selection.values(agent))
+    return None if row is None else row["seq"]
+
+
+def count_after(reader: Reader, agent: str, selection: Selection, *, after: int, limit: int) -> int:
+    """Return the number of a reader's messages after a position, counted up to a limit."""
+    values = selection.values(agent)
+    return _number(reader.row("messages.count_after", after=after, limit=limit, **values), "number")
 
 
 def find_message(reader: Reader, id: str) -> StoredMessage | None:

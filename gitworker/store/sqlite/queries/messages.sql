@@ -25,7 +25,7 @@ FROM (
     ORDER BY seq LIMIT :limit
 );
 
--- name: unread_json — the same with compact payloads, so that no JSON module loads
+-- name: unread_json — the same with compact payloads, so that no JSON module loads; of a selection
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -36,16 +36,41 @@ SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
-    FROM messages WHERE to_agent IS NULL
+    FROM messages WHERE to_agent IS NULL AND :mine = 0
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
     FROM messages WHERE to_agent = :agent
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
     ORDER BY seq LIMIT :limit
+);
+
+-- name: first_left_out — the oldest unread message that a selection leaves out
+SELECT MIN(seq) AS seq FROM (
+    SELECT MIN(seq) AS seq FROM messages WHERE to_agent IS NULL AND :mine = 0
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND NOT (type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent))
+    UNION ALL
+    SELECT MIN(seq) FROM messages WHERE to_agent = :agent
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND NOT (type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent))
+);
+
+-- name: count_after — the number of messages of a selection after a position, up to a limit
+SELECT COUNT(*) AS number FROM (
+    SELECT 1 FROM messages WHERE to_agent IS NULL AND :mine = 0 AND seq > :after
+        AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
+    UNION ALL
+    SELECT 1 FROM messages WHERE to_agent = :agent AND seq > :after
+        AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
+    LIMIT :limit
 );
 
 -- name: follow — every message after a position, to any addressee
@@ -88,6 +113,54 @@ FROM (
         AND (in_reply_to = :id OR correlation_id = :id)
     ORDER BY seq LIMIT 1
 );
+
+-- name: inbox — unread messages to an agent, and those of others to all about its task
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
+FROM (
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE to_agent = :agent
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND NOT (type = 'cmd' AND seq <= COALESCE((SELECT CAST(last_acked_seq AS INTEGER)
+            FROM cursors WHERE agent_id = :agent || '.supervisor'), 0))
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE correlation_id = :task AND to_agent IS NULL AND from_agent <> :agent
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
+        AND type NOT IN (SELECT value FROM json_each(:automatic))
+    ORDER BY seq LIMIT :limit
+);
+
+-- name: unanswered — messages to an agent without an answer: the unread ones, and all questions
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
+FROM messages AS m
+WHERE to_agent = :agent
+    AND (type = 'x-question' OR seq > COALESCE(
+        (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0))
+    AND NOT EXISTS (SELECT 1 FROM messages AS answer
+        WHERE answer.to_agent = m.from_agent AND answer.seq > m.seq
+            AND (answer.in_reply_to = m.id OR answer.correlation_id = m.id))
+ORDER BY seq LIMIT :limit;
+
+-- name: newest_verdict — the newest hand-in of a task or verdict on it
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
+FROM messages
+WHERE correlation_id = :task
+    AND (type = 'review_request' AND from_agent = :worker
+        OR type = 'review_result' AND to_agent = :worker)
+ORDER BY seq DESC LIMIT 1;
 
 -- name: is_json — whether a text is valid JSON
 SELECT json_valid(:text) AS valid;

@@ -1,0 +1,43 @@
+"""git worker wait."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Seconds, worker_argument
+from gitworker.service.results import waited_json
+
+TIMEOUT_MAX_S = 7 * 86_400
+
+
+@click.command("wait", cls=GitworkerCommand)
+@worker_argument(required=False)
+@click.option(
+    "--for", "goal", metavar="STATE|verdict|landed",
+    help="Default: until the worker is no longer at work.",
+)  # fmt: skip
+@click.option(
+    "--timeout", "timeout_s", type=Seconds(0, TIMEOUT_MAX_S), metavar="S",
+    help="Wait at most S seconds; then the exit status is 1.",
+)  # fmt: skip
+@click.pass_obj
+def command(
+    call: CommandLine, worker: str | None, goal: str | None, timeout_s: float | None
+) -> None:
+    """Wait until a worker has a verdict, has landed, or is in a state.
+
+    Returns at once if that is so already: `verdict` is the verdict on the last hand-in, and any
+    verdict counts. Without --for it waits until the worker is no longer at work: handed in, ended,
+    or returned without an agent. Prints the state, and the verdict if there is one. The exit status
+    is 1 after the timeout, and as soon as the worker fails or loses its task.
+
+    \b
+      git worker wait auth --for verdict --timeout 600
+      git worker wait auth --for landed && make deploy
+      git worker wait auth --for in_review
+    """
+    waited = call.service().wait(worker, goal, timeout_s=timeout_s, also={output.OUT: 0})
+    verdict = waited.verdict or {}
+    words = [str(verdict[key]) for key in ("verdict", "note", "reason") if verdict.get(key)]
+    shown = f" ({': '.join(words)})" if words else ""
+    call.show(f"{waited.worker} is {waited.state}{shown}", **waited_json(waited))

@@ -1,0 +1,1 @@
+"""The inbox: the things that need one reader, each with its command."""

@@ -1,0 +1,83 @@
+"""inbox: the things that need the caller, each with the command that settles it.
+
+A worker's inbox has its messages. The inbox of `hq` is a view of the state: reviews, failures,
+questions and stopped landings, each until it is settled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gitworker import clock
+from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """One thing; `source` is the worker that it is about, or the sender of the message.
+
+    `seq` and `id` are those of a message, None for a state.
+    """
+
+    kind: str
+    source: str
+    text: str
+    since_ms: int
+    command: str | None = None
+    task: str | None = None
+    seq: int | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """The things that need one agent. `has_more`: a limit was reached.
+
+    `upto` is the position that the reader may acknowledge after it has seen the items; None if
+    there is nothing to acknowledge.
+    """
+
+    agent: str
+    now_ms: int
+    items: tuple[InboxItem, ...]
+    has_more: bool = False
+    upto: int | None = None
+
+
+def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
+    """Return one line for each thing, and its command below it."""
+    lines = []
+    for item in inbox.items:
+        number = "" if item.seq is None else f"#{item.seq} "
+        age = age_text(max(0, inbox.now_ms - item.since_ms))
+        head = f"{number}{item.kind} {item.source} {age}"
+        lines.append(_headed(head, f": {item.text}" if item.text else "", width, color=color))
+        if item.command is not None:
+            lines.append(f"    {paint(one_line(item.command), DIM, color=color)}")
+    if inbox.has_more:
+        lines.append("more: git worker inbox")
+    return "\n".join(lines)
+
+
+def json_inbox(inbox: Inbox) -> dict[str, Any]:
+    """Return the inbox as JSON data."""
+    return {
+        "agent": inbox.agent,
+        "count": len(inbox.items),
+        "more": inbox.has_more,
+        "items": [
+            {
+                "kind": item.kind, "source": item.source, "task": item.task, "text": item.text,
+                "command": item.command, "at": clock.iso_utc(item.since_ms), "seq": item.seq,
+                "id": item.id,
+            }
+            for item in inbox.items
+        ],
+    }  # fmt: skip
+
+
+def _headed(head: str, text: str, width: int | None, *, color: bool) -> str:
+    """Return a line that is cut to the width, its head in bold."""
+    line = cut(one_line(f"{head}{text}"), width)
+    return paint(line[: len(head)], BOLD, color=color) + line[len(head) :]

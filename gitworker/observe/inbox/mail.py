@@ -1,0 +1,54 @@
+"""The inbox of a worker: its unread messages, and what others say to all about its task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker import clock
+from gitworker.bus.following.follow_messages import message_fields
+from gitworker.observe.inbox.inbox import Inbox, InboxItem
+from gitworker.observe.inbox.rules import AUTOMATIC, command_for, summary_of
+from gitworker.store.messages.inboxes import inbox_messages
+from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.messages.mailbox import StoredMessage
+
+
+def read_mail(session: Session, *, limit: int) -> Inbox:
+    """Read the unread messages to the caller, and those of others to all about its task.
+
+    The broadcasts that are left out count as read, so the whole bus up to this moment may be
+    acknowledged afterwards; with more than `limit` messages, the bus up to the last one.
+    """
+    agent = session.actor
+    with session.store.read() as reader:
+        task = task_of_worker(reader, agent)
+        found = inbox_messages(reader, agent, task=task, automatic=AUTOMATIC, limit=limit + 1)
+        newest, cursor = newest_seq(reader), cursor_of(reader, agent)
+    shown, has_more = found[:limit], len(found) > limit
+    upto = shown[-1].seq if has_more else newest
+    return Inbox(
+        agent,
+        clock.now_ms(),
+        tuple(message_item(one, blobs=session.paths.blobs) for one in shown),
+        has_more=has_more,
+        upto=upto if upto > cursor else None,
+    )
+
+
+def message_item(message: StoredMessage, *, blobs: str) -> InboxItem:
+    """Return a message as an item of the inbox."""
+    payload = message_fields(message, blobs=blobs)["payload"]
+    sender, type = message.from_agent, message.type
+    return InboxItem(
+        type,
+        sender,
+        summary_of(type, payload),
+        message.ts_ms,
+        command=command_for(type, payload, sender=sender, seq=message.seq),
+        task=message.correlation_id,
+        seq=message.seq,
+        id=message.id,
+    )

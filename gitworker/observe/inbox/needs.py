@@ -1,0 +1,119 @@
+"""The inbox of `hq`: the workers that need a person, open questions and unread messages."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from gitworker import clock
+from gitworker.observe.inbox.inbox import Inbox, InboxItem
+from gitworker.observe.inbox.mail import message_item
+from gitworker.observe.inbox.rules import (
+    MESSAGE,
+    QUESTION,
+    RETURNED,
+    URGENCY,
+    is_open_question,
+    need_of,
+)
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.observe.workers.rules import next_command
+from gitworker.store.messages.inboxes import unanswered_messages
+from gitworker.store.messages.mailbox import cursor_of
+from gitworker.store.records.reviews import find_review
+from gitworker.store.windows import newest_windows
+from gitworker.store.workers import all_workers, find_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.workers import Worker
+
+WINDOWS_READ = 20
+
+
+def read_needs(session: Session, *, limit: int) -> Inbox:
+    """Read the needs in one snapshot, the most urgent first, then the oldest.
+
+    Nothing is acknowledged: a need ends when it is settled, a message when it is read or answered.
+    """
+    with session.store.read() as reader:
+        items = [*_workers(reader), *_messages(reader, session, limit)]
+    items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
+    return Inbox(session.actor, clock.now_ms(), tuple(items[:limit]), has_more=len(items) > limit)
+
+
+def _workers(reader: Reader) -> Iterator[InboxItem]:
+    for worker in all_workers(reader):
+        kind = need_of(
+            worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author
+        )
+        if kind is not None:
+            yield InboxItem(
+                kind,
+                worker.worker_id,
+                _reason(reader, worker, kind),
+                worker.state_changed_at_ms,
+                command=_command(worker, kind),
+                task=worker.task_id,
+            )
+
+
+def _reason(reader: Reader, worker: Worker, kind: str) -> str:
+    """Return the reason in words: the note, the error, the verdict or the stopped landing."""
+    if kind == "review":
+        review = find_review(reader, worker.worker_id, worker.task_id, "requested")
+        return (review.note if review else "") or worker.task
+    if kind == "landing":
+        return _stopped_landing(reader, worker) or f"{worker.task} is approved"
+    if kind == RETURNED:
+        returned = returned_work(worker)
+        return returned_text(returned) if returned else worker.task
+    return worker.last_error or worker.task
+
+
+def _stopped_landing(reader: Reader, worker: Worker) -> str:
+    """Return the outcome of the newest window with the worker's present task, if it ended."""
+    for window in newest_windows(reader, WINDOWS_READ):
+        if window.ended_at_ms is None or window.ended_at_ms < worker.state_changed_at_ms:
+            continue
+        if any(one.get("task") == worker.task_id for one in window.workers):
+            reasons = [one["reason"] for one in window.verdicts if one.get("reason")]
+            return ": ".join(["its landing stopped", str(window.outcome), *reasons[-1:]])
+    return ""
+
+
+def _command(worker: Worker, kind: str) -> str:
+    name = worker.worker_id
+    if kind == RETURNED:
+        if worker.returned_by == "merge_conflict" and worker.worktree:
+            return f"cd {shlex.quote(worker.worktree)} && git worker sync"
+        return f"git worker resume {name}"
+    return next_command(name, worker.state, task_status=None, stale_from=worker.stale_from)
+
+
+def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxItem]:
+    cursor = cursor_of(reader, session.actor)
+    for message in unanswered_messages(reader, session.actor, limit=limit):
+        asking = find_worker(reader, message.from_agent)
+        is_question = is_open_question(
+            message.type,
+            is_unread=message.seq > cursor,
+            state=asking.state if asking else None,
+            is_current=asking is not None and asking.task_id == message.correlation_id,
+        )
+        if not is_question and message.seq <= cursor:
+            continue
+        item = message_item(message, blobs=session.paths.blobs)
+        yield InboxItem(
+            QUESTION if is_question else MESSAGE,
+            item.source,
+            item.text,
+            item.since_ms,
+            command=item.command or "git worker msg poll --mine",
+            task=item.task,
+            seq=item.seq,
+            id=item.id,
+        )

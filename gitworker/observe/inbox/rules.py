@@ -1,0 +1,131 @@
+"""The things that need a reader: which messages, which states, and the command for each. Pure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gitworker.model.message import MessageType
+from gitworker.model.worker import WorkerState
+from gitworker.rules_text import one_line
+
+TEXT_SHOWN = 300
+FILES_SHOWN = 5
+# Broadcasts that only report a command or a commit: a worker gets a message of its own if one of
+# them changes its work.
+AUTOMATIC = (
+    MessageType.STATE_CHANGE, MessageType.TASK_ASSIGN, MessageType.TASK_CLAIM,
+    MessageType.TASK_PROGRESS, MessageType.TASK_DONE, MessageType.TASK_FAILED,
+    MessageType.REVIEW_REQUEST, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
+    MessageType.AGENT_START, MessageType.TOOL_USE,
+)  # fmt: skip
+# The first of these keys that a payload has is its summary.
+SUMMARY = (
+    "text", "question", "note", "reason", "message", "title", "subject", "error", "phase",
+    "branch",
+)  # fmt: skip
+VERDICT_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "changes_requested": "git worker done   (after your next commit)",
+        "conflict": "git worker sync",
+        "verify_failed": "git worker done   (after your next commit)",
+        "withdrawn": "git worker show",
+    }
+)
+ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {"stop": "git worker done   (or: git worker fail -m REASON)"}
+)
+# The states of a worker in which `hq` has to act, most urgent first.
+NEEDS: Mapping[WorkerState, str] = MappingProxyType(
+    {
+        WorkerState.FAILED: "failed",
+        WorkerState.STALE: "stale",
+        WorkerState.IN_REVIEW: "review",
+        WorkerState.APPROVED: "landing",
+    }
+)
+RETURNED = "returned"
+QUESTION = "question"
+MESSAGE = "message"
+URGENCY = (QUESTION, "failed", "stale", RETURNED, "review", "landing", MESSAGE)
+ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
+
+
+def need_of(
+    state: WorkerState, *, stale_from: WorkerState | None, waits_for_author: bool
+) -> str | None:
+    """Return the kind of thing for which a worker needs `hq`; None if it needs nothing."""
+    if waits_for_author and state is WorkerState.WORKING:
+        return RETURNED
+    if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
+        state = WorkerState.IN_REVIEW
+    return NEEDS.get(state)
+
+
+def is_open_question(
+    type: str, *, is_unread: bool, state: WorkerState | None, is_current: bool
+) -> bool:
+    """Return whether an unanswered message is a question that still waits for its answer.
+
+    `state` is the asking worker's, None for another agent; `is_current`: it still has that task.
+    """
+    if type != MessageType.QUESTION:
+        return False
+    return is_unread or state is None or (is_current and state not in ENDED)
+
+
+def summary_of(type: str, payload: Any) -> str:
+    """Return the content of a message in a few words; it may be empty."""
+    if not isinstance(payload, dict):
+        return "" if payload is None else _short(payload)
+    if type == MessageType.REVIEW_RESULT:
+        facts = [payload.get("verdict"), payload.get("note") or payload.get("reason")]
+        return _short(": ".join(str(one) for one in (*facts, _files(payload)) if one))
+    if type == MessageType.CMD:
+        facts = [payload.get("command") or payload.get("action"), payload.get("reason")]
+        return _short(": ".join(str(one) for one in facts if one))
+    for key in SUMMARY:
+        if payload.get(key):
+            return _short(payload[key])
+    return _short(payload) if payload else ""
+
+
+def render_brief(line: str) -> str:
+    """Return a message, as a line of JSON, in one short line of text."""
+    message = json.loads(line)
+    text = message["payload_error"] or summary_of(message["type"], message["payload"])
+    to = f" → {message['to']}" if message["to"] else ""
+    head = f"#{message['seq']} {message['type']} {message['from']}{to}"
+    return one_line(f"{head}: {text}" if text else head)
+
+
+def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None:
+    """Return the command with which a worker acts on a message; None if there is none."""
+    fields = payload if isinstance(payload, dict) else {}
+    if type == MessageType.QUESTION:
+        return f"git worker send {shlex.quote(sender)} --reply-to {seq} TEXT"
+    if type == MessageType.REVIEW_RESULT:
+        return VERDICT_COMMANDS.get(str(fields.get("verdict")))
+    if type == MessageType.CMD:
+        return ORDER_COMMANDS.get(str(fields.get("command") or fields.get("action")))
+    if type == MessageType.CONFLICT_WARNING:
+        if not fields.get("with_task"):  # it is the target
+            return "git worker sync"
+        return f"git diff HEAD...{shlex.quote(str(fields.get('with_branch')))}"
+    return None
+
+
+def _files(payload: Mapping[str, Any]) -> str:
+    files = payload.get("files")
+    if not isinstance(files, list) or not files:
+        return ""
+    more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+    return ", ".join(map(str, files[:FILES_SHOWN])) + more
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…"

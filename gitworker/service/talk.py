@@ -1,0 +1,104 @@
+"""The methods of the service for talking: the inbox, waiting, notes and orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.model.message import MessageType
+from gitworker.progress import Notice
+from gitworker.service.messages import MessageMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.observe.inbox.inbox import Inbox
+    from gitworker.workers.wait import Waited
+
+NOTE = "x-note"
+
+
+class Order(NamedTuple):
+    """A `cmd` message to a worker's agent; `has_agent`: a supervisor will carry it out."""
+
+    id: str
+    worker: str
+    command: str
+    has_agent: bool
+
+
+class TalkMethods(MessageMethods):
+    """The inbox of the caller, and messages to one worker."""
+
+    def inbox(self, *, wait_s: float = 0.0, also: Mapping[int, int] | None = None) -> Inbox:
+        """Return the things that need the caller, waiting up to `wait_s` seconds for the first.
+
+        `ack` with the position `upto` acknowledges a worker's messages; nothing is acknowledged
+        here. `also` is for the command line: descriptors that end the wait.
+        """
+        from gitworker.observe.inbox.read_inbox import read_inbox
+
+        with self._reading() as session:
+            inbox = read_inbox(session)
+            if inbox.items or wait_s <= 0:
+                return inbox
+            from gitworker.workers.wait import moments
+
+            for _ in moments(session, wait_s, also=also):
+                inbox = read_inbox(session)
+                if inbox.items:
+                    break
+            return inbox
+
+    def count_inbox(self) -> int:
+        """Return the number of things in the caller's inbox, without settling anything."""
+        from gitworker.observe.inbox.read_inbox import read_inbox
+
+        with self._quickly() as session:
+            return len(read_inbox(session).items)
+
+    def wait(
+        self,
+        worker: str | None = None,
+        goal: str | None = None,
+        *,
+        timeout_s: float | None = None,
+        also: Mapping[int, int] | None = None,
+    ) -> Waited:
+        """Return as soon as a worker has reached a state, has a `verdict`, or has `landed`.
+
+        Without a goal, as soon as it is no longer at work. Raises Refused (`timeout`) after
+        `timeout_s` seconds, and Refused if it can no longer reach the goal.
+        """
+        from gitworker.workers.wait import wait_for
+
+        with self._reading() as session:
+            found = self._worker(session, worker)
+            return wait_for(session, found, goal, timeout_s=timeout_s, also=also)
+
+    def send_note(self, to: str, text: str, *, reply_to: str | None = None) -> str:
+        """Send a text to a worker, an agent or `hq`; return the message's id.
+
+        `reply_to` is the id or the position of the message that it answers.
+        """
+        from gitworker.bus.publish import json_text
+
+        if reply_to is not None:
+            reply_to = self.message(reply_to)["id"]
+        return self.send(NOTE, json_text({"text": text}), to=to, reply_to=reply_to)
+
+    def order(self, worker: str, command: str, *, reason: str = "") -> Order:
+        """Send a worker's agent the command stop, pause or resume."""
+        from gitworker.bus.publish import json_text
+        from gitworker.bus.send import MessageDraft
+        from gitworker.store.records.runs import open_runs
+
+        payload = {"command": command, **({"reason": reason} if reason else {})}
+        with self._acting() as session:
+            name = self._worker(session, worker).worker_id
+            with session.store.read() as reader:
+                has_agent = any(run.worker_id == name for run in open_runs(reader))
+            if not has_agent:
+                text = f"no supervisor of {name} is running: its agent reads this in its inbox"
+                session.report(Notice(text))
+            draft = MessageDraft(MessageType.CMD, json_text(payload), to=name)
+            return Order(self._send(session, draft), name, command, has_agent)

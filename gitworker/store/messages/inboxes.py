@@ -1,0 +1,35 @@
+"""The messages that one reader has to act on, as stored."""
+
+import json
+from collections.abc import Iterable
+
+from gitworker.store.api import Reader
+from gitworker.store.messages.mailbox import StoredMessage
+
+
+def inbox_messages(
+    reader: Reader, agent: str, *, task: str | None, automatic: Iterable[str], limit: int
+) -> list[StoredMessage]:
+    """Return the oldest unread messages to an agent, and those of others to all about its task.
+
+    The types in `automatic` are left out of the latter. Commands that the agent's supervisor has
+    carried out are left out too.
+    """
+    rows = reader.rows(
+        "messages.inbox", agent=agent, task=task, automatic=json.dumps(list(automatic)),
+        limit=limit,
+    )  # fmt: skip
+    return [StoredMessage(**row) for row in rows]
+
+
+def unanswered_messages(reader: Reader, agent: str, *, limit: int) -> list[StoredMessage]:
+    """Return the oldest unanswered messages to an agent: the unread ones, and all questions."""
+    rows = reader.rows("messages.unanswered", agent=agent, limit=limit)
+    return [StoredMessage(**row) for row in rows]
+
+
+def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessage | None:
+    """Return the verdict on a worker's last hand-in of a task; None if it is still open."""
+    row = reader.row("messages.newest_verdict", worker=worker, task=task)
+    found = None if row is None else StoredMessage(**row)
+    return found if found is not None and found.to_agent == worker else None

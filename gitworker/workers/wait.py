@@ -1,0 +1,107 @@
+"""Wait until a worker reaches a state, gets a verdict, or has landed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.listen import listen
+from gitworker.journal.settle import settle
+from gitworker.model.worker import WorkerState
+from gitworker.store.messages.inboxes import newest_verdict
+from gitworker.store.records.landings import find_landing
+from gitworker.store.workers import Worker, load_worker
+from gitworker.workers.rules_wait import (
+    REST,
+    WorkerFacts,
+    is_reached,
+    parse_goal,
+    timeout_error,
+    wait_refusal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gitworker.session import Session
+
+SETTLE_EVERY_S = 10.0  # overdue workers are recorded by commands only, and this one is running
+
+
+class Waited(NamedTuple):
+    """The worker at the end of a wait; `verdict` is the payload of the last verdict, if any."""
+
+    worker: str
+    task: str | None
+    state: WorkerState
+    verdict: Mapping[str, Any] | None
+    has_landed: bool
+
+
+def wait_for(
+    session: Session,
+    worker: Worker,
+    goal: str | None,
+    *,
+    timeout_s: float | None = None,
+    also: Mapping[int, int] | None = None,
+) -> Waited:
+    """Return as soon as the worker reaches the goal, which may be now.
+
+    `goal` is a state, `verdict` (on the last hand-in) or `landed`; None waits until the worker is
+    no longer at work. Raises Refused (`timeout`) after `timeout_s` seconds, and Refused if the
+    worker failed or lost its task, so that it cannot reach the goal. `also`: see `moments`.
+    """
+    chosen = REST if goal is None else parse_goal(goal)
+    first: WorkerFacts | None = None
+    for _ in moments(session, timeout_s, also=also):
+        facts, waited = _read(session, worker)
+        if is_reached(chosen, facts):
+            return waited
+        first = first or facts
+        refusal = wait_refusal(chosen, first, facts)
+        if refusal is not None:
+            raise refusal
+    raise timeout_error(chosen, facts, timeout_s or 0)
+
+
+def moments(
+    session: Session, timeout_s: float | None, *, also: Mapping[int, int] | None = None
+) -> Iterator[None]:
+    """Yield now and after each change on the bus, until the time is over (None: never).
+
+    Overdue workers are recorded meanwhile. `also` maps descriptors to poll(2) events; raises
+    BrokenPipeError if one is ready, since it is the closed output.
+    """
+    until = math.inf if timeout_s is None else clock.monotonic_ms() + timeout_s * 1000
+    settled_at = clock.monotonic_ms()
+    with listen(session) as waker:
+        while True:
+            yield
+            left_s = (until - clock.monotonic_ms()) / 1000
+            if left_s <= 0:
+                return
+            pause_s = min(left_s, SETTLE_EVERY_S)
+            end = clock.monotonic_ms() + pause_s * 1000
+            if not waker.wait(pause_s, also=also) and clock.monotonic_ms() < end:
+                raise BrokenPipeError
+            if clock.monotonic_ms() - settled_at >= SETTLE_EVERY_S * 1000:
+                settle(session)
+                settled_at = clock.monotonic_ms()
+
+
+def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
+    with session.store.read() as reader:
+        found = load_worker(reader, worker.worker_id)
+        verdict = newest_verdict(reader, found.worker_id, found.task_id)
+        has_landed = find_landing(reader, found.worker_id, found.task_id) is not None
+    facts = WorkerFacts(
+        found.worker_id, found.state, found.task_id, found.last_error,
+        waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
+        has_landed=has_landed,
+    )  # fmt: skip
+    payload = message_fields(verdict, blobs=session.paths.blobs)["payload"] if verdict else None
+    shown = payload if isinstance(payload, dict) else None
+    return facts, Waited(found.worker_id, found.task_id, found.state, shown, has_landed)

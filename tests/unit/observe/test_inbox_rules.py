@@ -1,0 +1,113 @@
+"""Which things need a reader, and the command for each."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gitworker.model.worker import WorkerState
+from gitworker.observe.inbox.rules import (
+    TEXT_SHOWN,
+    command_for,
+    is_open_question,
+    need_of,
+    render_brief,
+    summary_of,
+)
+
+S = WorkerState
+
+
+@pytest.mark.parametrize(
+    ("state", "stale_from", "waits", "kind"),
+    [
+        (S.WORKING, None, True, "returned"),
+        (S.WORKING, None, False, None),
+        (S.ASSIGNED, None, False, None),
+        (S.FAILED, None, True, "failed"),
+        (S.STALE, S.WORKING, False, "stale"),
+        (S.STALE, S.IN_REVIEW, False, "review"),
+        (S.IN_REVIEW, None, False, "review"),
+        (S.APPROVED, None, False, "landing"),
+        (S.COMPLETED, None, False, None),
+    ],
+)
+def test_needs(
+    state: WorkerState, stale_from: WorkerState | None, waits: bool, kind: str | None
+) -> None:
+    """A worker needs a person after a failure, for its review, its landing, and without agent."""
+    assert need_of(state, stale_from=stale_from, waits_for_author=waits) == kind
+
+
+@pytest.mark.parametrize(
+    ("type", "is_unread", "state", "is_current", "is_open"),
+    [
+        ("x-note", True, S.WORKING, True, False),
+        ("x-question", True, S.COMPLETED, False, True),
+        ("x-question", False, None, False, True),
+        ("x-question", False, S.WORKING, True, True),
+        ("x-question", False, S.WORKING, False, False),
+        ("x-question", False, S.FAILED, True, False),
+    ],
+)
+def test_open_questions(
+    type: str, is_unread: bool, state: WorkerState | None, is_current: bool, is_open: bool
+) -> None:
+    """A question that was read stays open while the asking worker has the task."""
+    found = is_open_question(type, is_unread=is_unread, state=state, is_current=is_current)
+    assert found is is_open
+
+
+@pytest.mark.parametrize(
+    ("type", "payload", "text"),
+    [
+        ("x-note", None, ""),
+        ("x-note", [1, 2], "[1, 2]"),
+        ("x-note", {}, ""),
+        ("x-note", {"text": " two\n lines "}, "two lines"),
+        ("x-note", {"size": 3}, "{'size': 3}"),
+        ("x-note", {"text": "y" * 400}, "y" * (TEXT_SHOWN - 1) + "…"),
+        ("task_assign", {"branch": "a/t", "title": "Log in"}, "Log in"),
+        ("cmd", {"action": "stop", "reason": "enough"}, "stop: enough"),
+        ("review_result", {"verdict": "approved"}, "approved"),
+        ("review_result", {"verdict": "changes_requested", "note": "No"}, "changes_requested: No"),
+        ("review_result", {"verdict": "conflict", "files": ["a", "b"]}, "conflict: a, b"),
+        ("review_result", {"verdict": "conflict", "files": list("abcdefg")},
+         "conflict: a, b, c, d, e and 2 more"),
+    ],
+)  # fmt: skip
+def test_summaries(type: str, payload: Any, text: str) -> None:
+    """The content of a message is a few words on one line."""
+    assert summary_of(type, payload) == text
+
+
+@pytest.mark.parametrize(
+    ("type", "payload", "command"),
+    [
+        ("x-note", {"text": "hi"}, None),
+        ("x-question", "8080?", "git worker send docs --reply-to 7 TEXT"),
+        ("review_result", {"verdict": "conflict"}, "git worker sync"),
+        ("review_result", {"verdict": "approved"}, None),
+        ("cmd", {"command": "stop"}, "git worker done   (or: git worker fail -m REASON)"),
+        ("cmd", {"command": "pause"}, None),
+        ("conflict_warning", {"with_task": None, "with_branch": "main"}, "git worker sync"),
+        ("conflict_warning", {"with_task": "t2", "with_branch": "ui/t2"},
+         "git diff HEAD...ui/t2"),
+    ],
+)  # fmt: skip
+def test_commands(type: str, payload: Any, command: str | None) -> None:
+    """A message names the command with which its reader acts on it, if there is one."""
+    assert command_for(type, payload, sender="docs", seq=7) == command
+
+
+def test_brief_lines() -> None:
+    """A message is one short line, safe for a terminal, with or without text and addressee."""
+    message = {
+        "seq": 7, "type": "x-note", "from": "docs", "to": "auth", "payload": {"text": "a\x1b[m"},
+        "payload_error": None,
+    }  # fmt: skip
+    assert render_brief(json.dumps(message)) == "#7 x-note docs → auth: a\\x1b[m"
+    broken = {**message, "to": None, "payload": None, "payload_error": "blob_missing"}
+    assert render_brief(json.dumps(broken)) == "#7 x-note docs: blob_missing"
+    empty = {**broken, "payload_error": None}
+    assert render_brief(json.dumps(empty)) == "#7 x-note docs"

@@ -1,0 +1,93 @@
+"""When a wait for a worker is over."""
+
+import pytest
+
+from gitworker.errors import Invalid
+from gitworker.model.ids import TaskId
+from gitworker.model.worker import WorkerState
+from gitworker.workers.rules_wait import (
+    WorkerFacts,
+    is_reached,
+    parse_goal,
+    timeout_error,
+    wait_refusal,
+)
+
+S = WorkerState
+
+
+def facts(
+    state: WorkerState = S.WORKING,
+    *,
+    task: str | None = "t1",
+    error: str | None = None,
+    waits: bool = False,
+    verdict: bool = False,
+    landed: bool = False,
+) -> WorkerFacts:
+    """Return the facts about worker auth."""
+    found = None if task is None else TaskId(task)
+    return WorkerFacts(
+        "auth", state, found, error, waits_for_author=waits, has_verdict=verdict, has_landed=landed
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [("verdict", "verdict"), ("LANDED", "landed"), ("IN-REVIEW", "in_review"), ("idle", "idle")],
+)
+def test_goals(text: str, goal: str) -> None:
+    """A goal is a verdict, a landing or a state, in any spelling of its letters."""
+    assert parse_goal(text) == goal
+
+
+def test_unknown_goals() -> None:
+    """Any other goal is refused, and the hint lists the goals."""
+    with pytest.raises(Invalid, match="'merged' is neither") as refused:
+        parse_goal("merged")
+    assert "in_review" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("goal", "now", "reached"),
+    [
+        ("verdict", facts(), False),
+        ("verdict", facts(verdict=True), True),
+        ("verdict", facts(landed=True), True),
+        ("landed", facts(S.APPROVED, verdict=True), False),
+        ("landed", facts(S.COMPLETED, landed=True), True),
+        ("rest", facts(S.ASSIGNED), False),
+        ("rest", facts(S.WORKING), False),
+        ("rest", facts(S.WORKING, waits=True), True),
+        ("rest", facts(S.STALE), True),
+        ("failed", facts(S.FAILED), True),
+        ("failed", facts(S.STALE), False),
+    ],
+)
+def test_reached(goal: str, now: WorkerFacts, reached: bool) -> None:
+    """A goal is reached by the state, the verdict or the landing that it names."""
+    assert is_reached(goal, now) is reached
+
+
+@pytest.mark.parametrize(
+    ("first", "now", "message"),
+    [
+        (facts(), facts(S.IN_REVIEW), None),
+        (facts(), facts(S.FAILED, error="no idea"), "auth is FAILED: no idea"),
+        (facts(), facts(S.FAILED), "auth is FAILED"),
+        (facts(), facts(S.IDLE, task=None), "auth no longer has task t1"),
+        (facts(), facts(task="t2"), "auth no longer has task t1"),
+        (facts(S.IDLE, task=None), facts(S.IDLE, task=None), "auth has no task"),
+    ],
+)
+def test_vain_waits(first: WorkerFacts, now: WorkerFacts, message: str | None) -> None:
+    """A wait ends when the worker fails or loses its task."""
+    refusal = wait_refusal("landed", first, now)
+    assert (refusal and refusal.message) == message
+
+
+def test_timeouts() -> None:
+    """A timeout is one sentence with the state, and exit status 1."""
+    error = timeout_error("in_review", facts(), 2.5)
+    assert (error.message, error.status) == ("auth is WORKING, not in_review after 2.5 s", 1)
+    assert timeout_error("rest", facts(), 1).message == "auth is still at work after 1 s"
