@@ -108,12 +108,21 @@ def next_command(
 
 
 def worker_liveness(
-    state: WorkerState, heartbeat: Heartbeat | None, moment: ClockReading, settings: Settings
+    state: WorkerState,
+    heartbeat: Heartbeat | None,
+    moment: ClockReading,
+    settings: Settings,
+    *,
+    waits_for_author: bool = False,
 ) -> Liveness:
-    """Return the liveness of a worker that should send heartbeats; `-` for the others."""
+    """Return the liveness of a worker that should send heartbeats; `-` for the others.
+
+    The silence of a worker that waits for its author means nothing.
+    """
     if state not in SENDS_HEARTBEATS or heartbeat is None:
         return Liveness.UNKNOWN
-    return liveness_of(heartbeat_age_ms(heartbeat, moment), settings)
+    found = liveness_of(heartbeat_age_ms(heartbeat, moment), settings)
+    return Liveness.UNKNOWN if waits_for_author and found is not Liveness.OK else found
 
 
 def shows_subject(state: WorkerState) -> bool:

@@ -236,12 +236,15 @@ def _life(
     heartbeat = heartbeat_of(stored) if stored else None
     is_current = stored is not None and stored.current_task in (None, worker.task_id)
     return LivenessView(
-        liveness=worker_liveness(worker.state, heartbeat, moment, session.settings),
+        liveness=worker_liveness(
+            worker.state, heartbeat, moment, session.settings,
+            waits_for_author=worker.waits_for_author,
+        ),
         heartbeat_age_ms=heartbeat_age_ms(heartbeat, moment) if heartbeat else None,
         heartbeat_status=stored.status if stored else None,
         progress=stored.progress if stored and is_current else None,
         process_runs=process_runs(worker, moment, session.paths),
-    )
+    )  # fmt: skip
 
 
 def _review(one: Review) -> ReviewView:

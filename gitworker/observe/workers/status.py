@@ -171,7 +171,9 @@ def _worker_line(
         task=row.task_id,
         task_status=row.task_status,
         branch=row.branch,
-        liveness=worker_liveness(row.state, heartbeat, moment, session.settings),
+        liveness=worker_liveness(
+            row.state, heartbeat, moment, session.settings, waits_for_author=row.waits_for_author
+        ),
         progress=row.progress,
         waits_for=waiting_for,
         last_error=row.last_error,

@@ -20,7 +20,11 @@ from gitworker.observe.workers.path import json_path, read_path
 from gitworker.observe.workers.status import OpenOperation, read_status
 from gitworker.session import Session
 from gitworker.store.commits.conflict_warnings import add_warning
-from gitworker.store.commits.merge_results import MergeResult, store_merge_results
+from gitworker.store.commits.merge_results import (
+    MergeResult,
+    store_merge_results,
+    store_replay_results,
+)
 from gitworker.store.commits.verify_runs import VerifyRun, record_verify_run
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable
@@ -110,6 +114,21 @@ def test_status_of_findings(session: Session) -> None:
     commit(auth, "b.txt")
     (moved, _) = read_status(session, drain(session)).workers
     assert (moved.news, moved.verified, moved.conflicts) == ("Add b.txt", None, ())
+
+
+def test_status_of_a_conflict_with_the_target(session: Session) -> None:
+    """A conflict with the target is that of a rebase, also if a merge gave another answer."""
+    auth = working(session, "auth", "skills")
+    commit(auth, "a.txt")
+    refs = drain(session)
+    target, tip = refs[session.target], refs[auth.ref]
+    store_merge_results(session.store, [MergeResult(target, tip, ("b.txt",))], now=NOW_MS)
+    with session.store.write() as writer:
+        add_warning(writer, auth.ref, session.target, now=NOW_MS)
+    for files in (("a.txt",), ()):
+        store_replay_results(session.store, target, {tip: files})
+        (line,) = read_status(session, refs).workers
+        assert line.conflicts == ((Overlap("main", files),) if files else ())
 
 
 def test_status_costs_one_process_at_most(

@@ -94,6 +94,16 @@ def test_liveness(state: WorkerState, heartbeat: Heartbeat | None, liveness: Liv
     assert worker_liveness(state, heartbeat, MOMENT, Settings()) is liveness
 
 
+def test_the_silence_of_returned_work_means_nothing() -> None:
+    """A worker that waits for its author is shown as OK or not at all."""
+    fresh = Heartbeat(0, 499_000, "boot", "here")
+    found = [
+        worker_liveness(S.WORKING, heartbeat, MOMENT, Settings(), waits_for_author=True)
+        for heartbeat in (fresh, Heartbeat(0))
+    ]
+    assert found == [Liveness.OK, Liveness.UNKNOWN]
+
+
 NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject": None}
 
 

@@ -26,13 +26,15 @@ WHERE id IN (
 );
 
 -- name: known_conflicts — the warned pairs that conflict at their present tips, with the files
-SELECT w.one_ref, w.other_ref, v.files
+SELECT w.one_ref, w.other_ref, COALESCE(r.files, v.files) AS files
 FROM conflict_warnings AS w
 JOIN published_tips AS a ON a.ref = w.one_ref
 JOIN published_tips AS b ON b.ref = w.other_ref
-JOIN merge_verdicts AS v ON (v.one_oid = a.oid AND v.other_oid = b.oid)
+LEFT JOIN replay_verdicts AS r ON (r.target_oid = a.oid AND r.tip_oid = b.oid)
+    OR (r.target_oid = b.oid AND r.tip_oid = a.oid)
+LEFT JOIN merge_verdicts AS v ON (v.one_oid = a.oid AND v.other_oid = b.oid)
     OR (v.one_oid = b.oid AND v.other_oid = a.oid)
-WHERE v.files <> '[]' ORDER BY w.one_ref, w.other_ref;
+WHERE COALESCE(r.files, v.files, '[]') <> '[]' ORDER BY w.one_ref, w.other_ref;
 
 -- name: task_counts — the number of tasks in each status
 SELECT status, COUNT(*) AS number FROM tasks GROUP BY status ORDER BY status;
