@@ -2,8 +2,8 @@
 
 `start` starts it; an flock keeps it single. For every WORKING or IN_REVIEW worker of its host, boot
 and PID namespace whose process still runs, it sends heartbeats and holds the worker's lock
-(`life_lock`). It also looks after agents that have lost their supervisor. It ends if there are no
-such workers and agents.
+(`life_lock`). A changed interval applies within one heartbeat. It also looks after agents that have
+lost their supervisor. It ends if there are no such workers and agents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from gitworker import clock
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
 from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 from gitworker.errors import GitWorkerError
-from gitworker.liveness.heartbeat_thread import HeartbeatThread, Remove, Report
+from gitworker.liveness.current_settings import read_current_settings
+from gitworker.liveness.heartbeat_thread import ChangeInterval, HeartbeatThread, Remove, Report
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
 from gitworker.liveness.rules import ClockReading, has_heartbeats
@@ -30,6 +31,7 @@ from gitworker.store.records.runs import open_runs
 from gitworker.store.workers import Worker, all_workers
 
 CHECK_EVERY_S = 2.0
+READ_EVERY_S = 10.0  # two git processes, 5 ms
 TRIES = 10  # a process that checks whether a daemon runs holds the lock for a moment
 TRY_EVERY_S = 0.02
 Attend = Callable[[Store], bool]
@@ -55,6 +57,7 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
         return False
     _drop_old_locks(paths)
     opened = _identity(paths.database)
+    read_at_ms = clock.monotonic_ms() + _reading_interval_ms(every_s)
     thread = HeartbeatThread(
         lambda: open_store(paths.database),
         every_s=every_s,
@@ -77,6 +80,12 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
                 proof.take()
             if not attend(store) and not proofs:
                 break
+            if clock.monotonic_ms() >= read_at_ms:
+                settings = read_current_settings(paths, store)
+                if settings is not None and settings.liveness_beat_s != every_s:
+                    every_s = settings.liveness_beat_s
+                    thread.put(ChangeInterval(every_s))
+                read_at_ms = clock.monotonic_ms() + _reading_interval_ms(every_s)
             with suppress(GitWorkerError):  # a busy database: the next round starts the upkeep
                 start_upkeep_job(store, os.path.dirname(paths.root))
             clock.sleep(CHECK_EVERY_S)
@@ -87,6 +96,11 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
         store.close()
         os.close(fd)
     return True
+
+
+def _reading_interval_ms(every_s: float) -> int:
+    """Return how often the settings are read: with every heartbeat, but at least so often."""
+    return int(min(every_s, READ_EVERY_S) * 1000)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

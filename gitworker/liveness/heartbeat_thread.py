@@ -36,11 +36,18 @@ class Remove:
     agent: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeInterval:
+    """Send the heartbeats of all agents now, and then every `every_s` seconds."""
+
+    every_s: float
+
+
 class StopThread:
     """End the thread."""
 
 
-Command = Report | Remove | StopThread
+Command = Report | Remove | ChangeInterval | StopThread
 
 
 class HeartbeatThread:
@@ -97,6 +104,8 @@ class HeartbeatThread:
                 self._agents[command.agent] = command
                 self._try({command.agent: command})
             else:
+                if isinstance(command, ChangeInterval):
+                    self._every_s = command.every_s
                 due_ms = clock.monotonic_ms() + int(self._every_s * 1000)
                 self._try(self._agents)
 

@@ -47,6 +47,17 @@ def test_the_effect_of_an_end(auth: SupervisedWorker, script: str, status: int, 
     auth.world.require_sound()
 
 
+@pytest.mark.parametrize("status", [0, 5])
+def test_the_end_of_an_agent_whose_work_was_sent_back(auth: SupervisedWorker, status: int) -> None:
+    """Work that was sent back while its agent still ran is neither submitted again nor failed."""
+    reject = f"cd {auth.world.root} && git-worker reject auth --as hq -m more"
+    answer = auth.exec(f"{COMMIT}; git-worker done && ({reject}); exit {status}")
+    assert answer.status == status, answer
+    assert auth.state() == WORKING
+    assert auth.world.worker("auth").waits_for_author
+    assert "auth is still WORKING: its work was sent back" in answer.err
+
+
 def test_start_and_end_are_reported(auth: SupervisedWorker) -> None:
     """Start and end are reported with process, command, exit status, duration and reason."""
     auth.exec("exit 3")

@@ -75,6 +75,48 @@ def test_it_sends_heartbeats_until_the_process_ends(
     wait_until(lambda: not is_daemon_running(scene.session().paths), "the daemon to end")
 
 
+def test_it_takes_a_changed_interval(scene: Scene, working: "subprocess.Popen[str]") -> None:
+    """A running daemon obeys a changed interval within one heartbeat."""
+    wait_until(lambda: heartbeats_in(scene, 3) >= 2, "heartbeats every second")
+    git(scene.root, "config", "worker.liveness.beat-s", "3600")
+    wait_until(lambda: heartbeats_in(scene, 4) == 0, "silence")
+    assert is_daemon_running(scene.session().paths)
+
+
+def test_a_committed_interval(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings file of the target counts too."""
+    agent = sleeper()
+    scene.spawn("auth", "t")
+    place(scene, "auth", agent.pid)
+    (scene.root / ".gitworker.toml").write_text("[liveness]\nbeat_s = 1\n")
+    git(scene.root, "add", ".gitworker.toml")
+    git(scene.root, "commit", "-q", "-m", "Settings")
+    taken: list[object] = []
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.CHECK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.READ_EVERY_S", 0.01)
+    first = last_heartbeat(scene, "auth")
+
+    def attend(_store: Store) -> bool:
+        if not taken:
+            wait_until(lambda: last_heartbeat(scene, "auth") > first, "the first heartbeat")
+            taken.append(last_heartbeat(scene, "auth"))
+        elif last_heartbeat(scene, "auth") != taken[0] and agent.poll() is None:
+            agent.communicate()
+        return False
+
+    assert run_heartbeat_daemon(scene.session().paths.root, 3600, attend) == 0
+
+
+def heartbeats_in(scene: Scene, seconds: float) -> int:
+    """Return how many different heartbeats of `auth` are seen in so many seconds."""
+    until = clock.monotonic_ms() + seconds * 1000
+    seen = {last_heartbeat(scene, "auth")}
+    wait_until(
+        lambda: seen.add(last_heartbeat(scene, "auth")) or clock.monotonic_ms() > until, "the time"
+    )
+    return len(seen) - 1
+
+
 def test_it_survives_git_clean(scene: Scene, working: "subprocess.Popen[str]") -> None:
     """`git clean -fdx`, which agents run to tidy up, removes neither state nor daemon."""
     git(scene.root, "clean", "-fdxq")
