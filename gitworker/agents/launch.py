@@ -10,20 +10,17 @@ from __future__ import annotations
 import os
 
 from gitworker import clock, proc
+from gitworker.agents.command import prepare_command
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.rules import command_text, operation_refusal, run_refusal
 from gitworker.bus.heartbeat_message import require_heartbeat_worker
-from gitworker.errors import NotFound
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.paths import lock_worktree_for_agent
-from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 from gitworker.store.records.runs import find_blocking_operation, find_latest_run
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gitworker.agents.process.streams import Streams
     from gitworker.paths import StatePaths
     from gitworker.store.api import Store
@@ -102,36 +99,18 @@ def _own_worktree(post: LaunchContext, worker: Worker) -> str | None:
     return worker.worktree if has_worktree(owner) else None
 
 
-def require_program(word: str, env: Mapping[str, str], *, directory: str | None) -> None:
-    """Raise NotFound if a command cannot be found; `directory` is its working directory.
-
-    Without a directory, a name that only the directory could resolve is accepted.
-    """
-    if "/" in word:
-        if directory is None and not word.startswith("/"):
-            return
-        paths = [os.path.join(directory or "", word)]
-    else:
-        search = env.get("PATH", os.defpath)
-        paths = [os.path.join(directory or "", part, word) for part in search.split(":")]
-    if not any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
-        raise NotFound(
-            f"cannot run {ascii(word)[:80]}: the program does not exist",
-            "name a program that is on PATH, or a file of the worktree as ./NAME",
-        )
-
-
 def launch(post: LaunchContext, worker: Worker, words: list[str], streams: Streams) -> AgentRun:
     """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
-    Raises NotFound if the program does not exist, Conflict if another command has changed the
-    worker or an operation on it is open; nothing has run then.
+    The placeholders in `words` are replaced, but not in the command that is recorded. Raises
+    NotFound if the program does not exist, Invalid if it needs a prompt that the task does not
+    have, Conflict if another command has changed the worker or an operation on it is open; nothing
+    has run then.
     """
     assert worker.worktree is not None
-    env = environment(post, worker)
-    require_program(words[0], env, directory=worker.worktree)
+    command, env = prepare_command(post.store, post.paths, worker, words)
     pid, gate = proc.spawn_gated(
-        words, cwd=worker.worktree, env=env, fds=streams.for_agent, terminal=streams.path
+        command, cwd=worker.worktree, env=env, fds=streams.for_agent, terminal=streams.path
     )
     try:
         adopt_orphans()  # before any can exist
@@ -151,19 +130,3 @@ def launch(post: LaunchContext, worker: Worker, words: list[str], streams: Strea
         raise
     os.close(gate)
     return AgentRun(run, pid=pid, worktree=worker.worktree, after=after)
-
-
-def environment(post: LaunchContext, worker: Worker) -> dict[str, str]:
-    """Return the agent's environment: ours without git's variables, plus the worker's own."""
-    left_out = (*LOCAL_ENV, HELD_ENV)
-    env = {name: value for name, value in os.environ.items() if name not in left_out}
-    env.update(
-        GITWORKER_ID=worker.worker_id,
-        GITWORKER_TASK=worker.task,
-        GITWORKER_BRANCH=worker.branch or "",
-        GITWORKER_WORKTREE=worker.worktree or "",
-        GITWORKER_STATE=post.paths.root,
-        GITWORKER_BUS=post.paths.database,
-        PWD=worker.worktree or "",
-    )
-    return env

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.branches.publish_branch import PublishedBranch
     from gitworker.store.workers import Worker
     from gitworker.workers.adopt import Adopted
@@ -54,6 +57,24 @@ class WorkMethods(ServiceBase):
             spawned = spawn(session, wanted)
             refill_pool(session)
         return spawned
+
+    def check_command(
+        self, words: Sequence[str], *, task: str | None = None, has_words: bool = False
+    ) -> None:
+        """Refuse an agent's command before anything is made for it.
+
+        `has_words`: the task gets a text or a title; otherwise a known task may have one. Raises
+        NotFound for a program that does not exist, Invalid if the command needs a missing prompt.
+        """
+        from gitworker.agents.command import require_program, require_prompt
+        from gitworker.agents.rules import uses_prompt
+        from gitworker.store.records.runs import find_prompt
+
+        require_program(words[0], os.environ, directory=None)
+        if has_words or not uses_prompt(words):
+            return
+        with self._settled(create=True) as (session, _), session.store.read() as reader:
+            require_prompt(words, find_prompt(reader, task or ""), task=task or "the task")
 
     def adopt(
         self, name: str, worker: str, task: str, *, title: str = "", rename: bool = False

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gitworker.agents.launch import LaunchContext, launch, require_program, require_worker
+from gitworker.agents.command import require_program
+from gitworker.agents.launch import LaunchContext, launch, require_worker
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import UnfinishedOperation

@@ -18,7 +18,6 @@ DIRECT = {
     "repair/validate.py": "it reads a file and needs no repository",
     "work/heartbeat.py": "it shares its code with the fast path without click",
     "work/repeat_heartbeat.py": "it keeps the connection of the fast path open",
-    "work/spawn.py": "with a command it becomes the supervisor, a process of its own",
 }
 
 

@@ -36,7 +36,7 @@ def test_message(scene: Scene) -> None:
     shown = scene.run("show", "auth", "--json").document["task"]
     assert (shown["title"], shown["text"]) == ("Login", TEXT)
     screen = scene.run("show", "auth").out
-    assert "\ntext\n  Build the login form\n  \n  with tests: é 🦀\n\n" in screen
+    assert "\ntext\n  Build the login form\n\n  with tests: é 🦀\n" in screen
     (sent,) = assignments(scene, "auth")
     payload = sent["payload"]
     assert isinstance(payload, dict)

@@ -113,6 +113,12 @@ def find_latest_run(reader: Reader, worker: str) -> Run | None:
     return None if row is None else Run(row)
 
 
+def find_prompt(reader: Reader, task: str) -> str:
+    """Return the words that a task gives its agent: the text, or else the title."""
+    row = reader.row("tasks.text", task=task)
+    return "" if row is None else str(row["description"] or row["title"])
+
+
 def find_blocking_operation(reader: Reader, worker: str, task: str) -> str | None:
     """Return the kind of an open operation on a worker's task, except its setup, or None."""
     row = reader.row("runs.open_act", worker=worker, task=task)

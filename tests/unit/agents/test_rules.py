@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitworker.agents import rules
 from gitworker.agents.rules import (
     COMMAND_MAX,
     REASON_MAX,
@@ -119,3 +120,39 @@ def test_an_open_operation_refuses() -> None:
     assert isinstance(refusal, UnfinishedOperation)
     assert refusal.message == "another cancel of auth is not finished"
     assert refusal.hint == "git worker recover"
+
+
+VALUES = {"prompt": "Do {task}\n'now'", "prompt_file": "/p", "worker": "auth", "task": "t1"}
+FILLED = [
+    ("{prompt}", "Do {task}\n'now'"),
+    ("--message={prompt}", "--message=Do {task}\n'now'"),
+    ("@{prompt_file}", "@/p"),
+    ("{worker}/{task}", "auth/t1"),
+    ("{{prompt}}", "{prompt}"),
+    ("{{{task}}}", "{{task}}"),
+    ("{{worker}} is {worker}", "{worker} is auth"),
+    ('{"task": "{task}"}', '{"task": "t1"}'),
+    ("{}", "{}"),
+    ("{ prompt }", "{ prompt }"),
+    ("{Prompt} {name} ${task", "{Prompt} {name} ${task"),
+    ("echo ${worker} {worker}", "echo ${worker} auth"),
+    ("{prompt", "{prompt"),
+    ("{", "{"),
+    ("", ""),
+    ("find -exec rm {} +", "find -exec rm {} +"),
+]
+
+
+@pytest.mark.parametrize(("word", "filled"), FILLED)
+def test_placeholders(word: str, filled: str) -> None:
+    """A known name in braces is replaced once, doubled braces stand for it, others stay."""
+    assert rules.fill(word, VALUES) == filled
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [("{prompt}", True), ("x{prompt_file}", True), ("{{prompt}}", False), ("{task}", False)],
+)
+def test_uses_prompt(word: str, *, found: bool) -> None:
+    """An escaped placeholder and those of other names do not count."""
+    assert rules.uses_prompt(["agent", word]) is found

@@ -20,10 +20,16 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     """Run an agent in a worker's worktree, under supervision.
 
     The words after -- are the command. ASSIGNED becomes WORKING. The agent gets its own session and
-    process group, a terminal if the caller has one, and the variables GITWORKER_ID, GITWORKER_TASK,
-    GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE and GITWORKER_BUS (the path of bus.db) in
-    its environment. Its output goes to the caller and to .worker.log. The supervisor sends its
-    heartbeats and passes signals on.
+    process group, a terminal if the caller has one, and these variables: GITWORKER_ID,
+    GITWORKER_TASK, GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE, GITWORKER_BUS (the path
+    of bus.db), and GITWORKER_PROMPT_FILE (a file with the task's text, or else its title). Its
+    output goes to the caller and to .worker.log. The supervisor sends its heartbeats and passes
+    signals on.
+
+    In the words of the command {prompt} is replaced by the task's text, or else its title, as part
+    of one argument; {prompt_file} by the file; {worker}, {task}, {branch} and {worktree} by these.
+    {{prompt}} becomes {prompt}. Other braces and ${task} of a shell stay as they are. The recorded
+    command keeps the placeholders.
 
     The supervisor obeys messages of type cmd to the worker: {"command": "stop"} (TERM, then KILL
     after a grace period), "pause" and "resume", with a "reason". --time-limit stops the agent in
@@ -42,7 +48,7 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     With --json the agent's output goes only to .worker.log.
 
     \b
-      git worker exec auth -- claude -p 'Build the login form'
+      git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
       git worker msg send cmd '{"command": "stop", "reason": "enough"}' --to auth
     """

@@ -1,13 +1,15 @@
 """git worker spawn."""
 
-import os
-
 import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
-from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
+from gitworker.cli.commands.work.supervised import (
+    OptionalRunner,
+    program_of,
+    run_supervised,
+)
 from gitworker.cli.options import Text
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
@@ -52,20 +54,19 @@ def command(
     task text`, and gets it in its task_assign message. A task that is assigned again keeps it.
 
     With a command after --, runs that command in the worktree under supervision, as `exec` does.
-    Standard output and the exit status are then the command's.
+    Standard output and the exit status are then the command's. {prompt} in it is the task's text;
+    see `exec` for the other placeholders.
 
     \b
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
       cd "$(git worker spawn docs -F task.md)"
-      git worker spawn auth login-form -- claude -p 'Build the login form'
+      git worker spawn auth -m 'Build the login form' -- claude -p {prompt}
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
-    if program:
-        from gitworker.agents.launch import require_program  # 5 ms, only with a command
-
-        require_program(program[0], os.environ, directory=None)
     text = read_text(message, file)
+    if program:
+        call.service().check_command(program, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
