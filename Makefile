@@ -97,7 +97,7 @@ bench-peers: $(READY) ## install the queues for bench-bus into .bench-peers (net
 			echo "make: $$peer cannot be installed here and will not be measured" >&2; \
 	done
 
-docs: $(READY) ## write the generated pages: command reference, manual page, settings, state diagrams
+docs: $(READY) ## write the generated pages: command reference, settings, state diagrams
 	$(PY) -m docs.generate
 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size

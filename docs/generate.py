@@ -1,8 +1,8 @@
 """`python -m docs.generate [--check]`: write the pages that are generated from the code.
 
-The command reference and the manual page come from the commands' own help, the settings from the
-dataclass, the state diagrams from the tables. `--check` writes nothing and fails if a page is out
-of date.
+The command reference comes from the commands' own help, the settings from the dataclass, the state
+diagrams from the tables. `--check` writes nothing and fails if a page is out of date. The manual
+pages are made of the command reference when a wheel is built (docs/manual.py).
 """
 
 import sys
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from gitworker import __version__
 from gitworker.cli.group import GROUP
 from gitworker.cli.pages import load_page
 from gitworker.config import Settings, config_key, key_of, setting_names, variable_of
@@ -80,15 +79,6 @@ SETTING_TEXTS = {
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }
-EXIT_STATUSES = (
-    (0, "done"),
-    (1, "refused or failed"),
-    (2, "wrong usage"),
-    (3, "conflict: a rebase conflict or a lost race; a retry or a manual fix may help"),
-    (4, "not found"),
-    (70, "a bug in gitworker, with a report to paste"),
-    (130, "interrupted"),
-)
 
 
 def render_commands() -> str:
@@ -126,35 +116,11 @@ def render_settings() -> str:
     return "\n".join(rows) + "\n"
 
 
-def render_manual() -> str:
-    """Return the manual page git-worker(1) as roff."""
-    lines = [
-        f'.TH GIT-WORKER 1 "" "gitworker {__version__}" "Git Manual"',
-        ".SH NAME",
-        "git-worker \\- let many coding agents work on one repository at the same time",
-        ".SH SYNOPSIS",
-        ".B git worker",
-        "[\\fB\\-C\\fR \\fIDIR\\fR] [\\fB\\-\\-as\\fR \\fIID\\fR] [\\fB\\-\\-json\\fR]"
-        " \\fICOMMAND\\fR [\\fIARGS\\fR]",
-        ".SH DESCRIPTION",
-        *_roff(GROUP.help or ""),
-        ".SH COMMANDS",
-    ]
-    for name, command in _walk():
-        lines += [f'.SS "{PROGRAM} {name}"', *_roff(_help(command, f"{PROGRAM} {name}"))]
-    lines.append(".SH EXIT STATUS")
-    for status, meaning in EXIT_STATUSES:
-        lines += [".TP", f".B {status}", meaning]
-    lines += [".SH SEE ALSO", ".BR git-worktree (1),", ".BR git-rebase (1)"]
-    return "\n".join(lines) + "\n"
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": render_commands,
     "settings.md": render_settings,
     "states.md": render_states_md,
     "lifecycle.md": render_lifecycle_md,
-    "git-worker.1": render_manual,
     "agent.md": lambda: load_page("agent"),
     "protocol.md": lambda: load_page("protocol"),
 }
@@ -194,21 +160,15 @@ def _walk() -> Iterator[tuple[str, click.Command]]:
 
 
 def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, max_content_width=88, terminal_width=88)
+    context = click.Context(
+        command, info_name=name, max_content_width=88, terminal_width=88,
+        help_option_names=["-h", "--help"],
+    )  # fmt: skip
     return command.get_help(context)
 
 
 def _fenced(text: str) -> str:
     return f"```text\n{text.rstrip()}\n```\n"
-
-
-def _roff(text: str) -> list[str]:
-    """Return text as a literal block of roff, with roff's special characters escaped."""
-    lines = [".nf"]
-    for line in text.replace("\b\n", "").splitlines():
-        escaped = line.replace("\\", "\\e").replace("-", "\\-")
-        lines.append("\\&" + escaped if escaped.startswith((".", "'")) else escaped)
-    return [*lines, ".fi"]
 
 
 if __name__ == "__main__":

@@ -60,8 +60,23 @@ def test_wheel_holds_the_hooks_the_queries_and_the_manual(wheel: Path) -> None:
         "gitworker/cli/pages/agent.md",
     ):
         assert wanted in names
-    assert any(name.endswith("share/man/man1/git-worker.1") for name in names)
+    for page in ("git-worker.1", "git-worker-spawn.1", "git-worker-msg-send.1"):
+        assert any(name.endswith(f"share/man/man1/{page}") for name in names), page
     assert any(name.endswith("scripts/git-worker") for name in names)
+
+
+def test_git_shows_the_manual_pages(
+    installed: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the environment's bin on PATH, `git help` finds the page of every command."""
+    if shutil.which("man") is None:
+        pytest.skip("man is not installed")
+    monkeypatch.setenv("PATH", f"{installed}/bin", prepend=":")
+    for words, title in (
+        (["git", "help", "worker-spawn"], "GIT-WORKER-SPAWN(1)"),
+        (["git", "worker", "--help"], "GIT-WORKER(1)"),
+    ):
+        assert _run(words, cwd=repository).startswith(title)
 
 
 def test_an_installed_wheel_works_without_the_sources(

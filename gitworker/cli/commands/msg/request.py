@@ -42,7 +42,7 @@ def command(
     question stays on the bus.
 
     \b
-      git worker msg request x-review '{"file": "src/app.py"}' --to docs --timeout 300
+      git worker msg request x-review '{"file": "app.py"}' --to docs
     """
     session = call.open()
     draft = MessageDraft(type, payload, to=to, id=id, correlation_id=correlation)

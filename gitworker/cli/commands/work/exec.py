@@ -50,7 +50,7 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     \b
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
-      git worker msg send cmd '{"command": "stop", "reason": "enough"}' --to auth
+      git worker msg send cmd '{"command": "stop"}' --to auth
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
