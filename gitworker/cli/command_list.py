@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 Sections = Mapping[str, Mapping[str, str]]
 
-# The verbs of ordinary work, in its order. A name without a command in COMMANDS is not shown.
+# The verbs of ordinary work, in its order.
 EVERY_DAY = (
     "spawn", "status", "inbox", "show", "diff", "start", "sync", "done", "approve", "reject",
     "land", "merge", "resume", "undo",
@@ -132,6 +132,7 @@ ALIASES: Mapping[str, str] = {
     "submit": "done",
     "request-changes": "reject",
     "drop": "cancel",
+    "retry": "resume",
     "cd": "switch",
 }
 # A suggestion is only printed, because the word says less than its command does, or may mean
@@ -141,7 +142,7 @@ SUGGESTIONS: Mapping[str, str] = {
     "remove": "git worker cancel {worker}   (keeps the work under a rescue ref)",
     "delete": "git worker cancel {worker}   (keeps the work under a rescue ref)",
     "abort": "git worker cancel {worker}   (keeps the work under a rescue ref)",
-    "kill": "git worker cancel {worker}   (after its process ended)",
+    "kill": "git worker stop {worker}",
     "clean": "git worker gc --dry-run",
     "prune": "git worker gc --dry-run",
     "revert": "git worker undo --list",
@@ -157,8 +158,11 @@ SUGGESTIONS: Mapping[str, str] = {
     "review": "git worker diff {worker}   (then git worker approve or reject)",
     "accept": "git worker approve {worker}",
     "deny": "git worker reject {worker} -m TEXT",
-    "comment": "git worker reject {worker} -m TEXT   (returns the work to its author)",
-    "ship": "git worker merge {worker}",
+    "comment": "git worker send {worker} TEXT   (reject -m TEXT also returns the work)",
+    "ship": "git worker land {worker}",
+    "restart": "git worker resume {worker}",
+    "reopen": "git worker resume {worker}",
+    "unpause": "git worker continue {worker}",
     "info": "git worker show {worker}",
     "inspect": "git worker show {worker}",
     "view": "git worker show {worker}",
@@ -194,9 +198,7 @@ SUGGESTIONS: Mapping[str, str] = {
 def help_sections() -> Sections:
     """Return the sections of the main help: the commands of every day, then the others by topic."""
     summaries = {name: text for section in COMMANDS.values() for name, text in section.items()}
-    sections = {
-        EVERY_DAY_TITLE: {name: summaries.pop(name) for name in EVERY_DAY if name in summaries}
-    }
+    sections = {EVERY_DAY_TITLE: {name: summaries.pop(name) for name in EVERY_DAY}}
     for title, section in COMMANDS.items():
         sections[title] = {name: text for name, text in section.items() if name in summaries}
     return sections
