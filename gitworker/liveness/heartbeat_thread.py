@@ -78,7 +78,7 @@ class HeartbeatThread:
         """Start the thread."""
         self._thread.start()
 
-    def put(self, command: Report | Remove) -> None:
+    def put(self, command: Report | Remove | ChangeInterval) -> None:
         """Change the agents or the values that it reports for one; effective at once."""
         self._commands.put(command)
 
