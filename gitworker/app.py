@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from shlex import quote
 
 from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.config import Settings, load_settings
@@ -81,7 +82,7 @@ def open_session(
     finally:
         opening.abandon()
     settings = load_settings(file_text=target.settings, git_config=git_config, env=env)
-    store = store or open_store(paths, repository, main_top, create=create)
+    store = store or open_store(paths, repository, main_top, create=create, report=report)
     note_main_worktree(paths, repository)
     session = Session(
         repository=repository,
@@ -152,8 +153,20 @@ def _settle_target(
     return f"the target is now {name}; it was {recorded}"
 
 
-def open_store(paths: StatePaths, repository: Repository, main_top: str, *, create: bool) -> Store:
-    """Return the store; if it does not exist and `create`, prepare the state directory first."""
+def open_store(
+    paths: StatePaths,
+    repository: Repository,
+    main_top: str,
+    *,
+    create: bool,
+    report: Progress = ignore,
+) -> Store:
+    """Return the store; if it does not exist and `create`, prepare the state directory first.
+
+    A project's own directory `.worker-state` with a bus is adopted then. Raises Unavailable if such
+    a directory is beside an existing store.
+    """
+    link = f"{main_top}/{LINK_NAME}"
     if not os.path.lexists(paths.database):
         if not create:
             raise Unavailable(
@@ -163,7 +176,17 @@ def open_store(paths: StatePaths, repository: Repository, main_top: str, *, crea
             )
         _require_utf8(paths.root)
         prepare_state(paths, repository, main_top)
+        if backend.adopt_store(paths, link):
+            _make_link(paths, main_top)
+            report(Notice(f"adopted the bus of {link}; as it was, it is kept in {paths.adopted}"))
         return backend.create_store(paths.database)
+    if backend.is_bus_directory(link):
+        raise Unavailable(
+            f"{link} holds a bus of its own beside gitworker's in {paths.root}: messages would be"
+            " divided between the two",
+            f"mv {quote(link)} {quote(f'{link}-kept')}   (then publish there no more)",
+            code="two_buses",
+        )
     _make_link(paths, main_top)
     return backend.open_store(paths.database)
 

@@ -25,8 +25,8 @@ CREATING = "unable to create"  # git's wording
 LOCK_MARK = "gitworker: an agent works here"
 # Our names in the state directory; other names are ignored.
 STATE_DIRECTORIES = frozenset({
-    "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks", "logs", "reviews",
-    "scratch", "spool", "verify", "workers", "worktree-config",
+    "adopted", "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks", "logs",
+    "reviews", "scratch", "spool", "verify", "workers", "worktree-config",
 })  # fmt: skip
 STATE_FILES = frozenset({
     "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",
@@ -105,6 +105,11 @@ class StatePaths:
     def hooks(self) -> str:
         """Return the directory of our hook shims."""
         return f"{self.root}/hooks"
+
+    @property
+    def adopted(self) -> str:
+        """Return the directory that keeps another program's `.worker-state` as it was."""
+        return f"{self.root}/adopted"
 
     @property
     def uninstalled(self) -> str:

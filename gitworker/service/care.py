@@ -51,10 +51,12 @@ class CareMethods(ServiceBase):
     def init(self) -> Initialised:
         """Set up gitworker in the repository; safe to repeat."""
         from gitworker.app import prepare_state
-        from gitworker.workers.worktree_hooks import install_again
 
         with self._acting() as session:
-            install_again(session)
+            if session.paths.is_uninstalled:
+                from gitworker.workers.worktree_hooks import install_hooks  # 10 ms, rare
+
+                install_hooks(session)
             prepare_state(session.paths, session.repository, session.main_top)
             return Initialised(session.paths.root, session.target_name)
 

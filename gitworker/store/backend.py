@@ -6,10 +6,13 @@ the full-text index of messages, and the triggers that guard states and logs.
 
 from __future__ import annotations
 
+import os
+
 from gitworker.store.sqlite.migrate import create_database, open_database
 
 TYPE_CHECKING = False  # on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
     from gitworker.store.api import SearchIndex, Store
 
 
@@ -24,6 +27,23 @@ def open_store(location: str) -> Store:
 def create_store(location: str) -> Store:
     """Open a store, or create it; safe against concurrent creators."""
     return create_database(location)
+
+
+def is_bus_directory(place: str) -> bool:
+    """Return whether a place is a directory, not a link, that holds a bus of another program."""
+    try:
+        return not os.path.islink(place) and os.stat(f"{place}/bus.db").st_size > 0
+    except OSError:
+        return False
+
+
+def adopt_store(paths: StatePaths, directory: str) -> bool:
+    """Make another program's bus ours if there is no store yet; return whether that happened."""
+    if not is_bus_directory(directory) and not is_bus_directory(paths.adopted):
+        return False
+    from gitworker.store.sqlite.adopt_bus import adopt_bus  # only for a new repository
+
+    return adopt_bus(paths, directory)
 
 
 def open_search_index(location: str) -> SearchIndex:

@@ -31,7 +31,6 @@ from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.workers import Worker
 from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
 from gitworker.workers.spawn import SpawnedWorker
-from gitworker.workers.worktree_hooks import install_again
 from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.populate.populate import (
@@ -76,7 +75,10 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
     remove_landed_worktree(session, wanted.worker)
     with hold(session.worktree_lock, name="worktree"):
         roll_back_spawns(session, worker=wanted.worker, task=wanted.task)
-        install_again(session)
+        if session.paths.is_uninstalled:
+            from gitworker.workers.worktree_hooks import install_hooks  # 10 ms, rare
+
+            install_hooks(session)
         with session.store.read() as reader:
             require_assignable(reader, wanted.worker, wanted.task)
         found = find_adoptable(session, wanted.name)

@@ -21,7 +21,6 @@ from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.workers import Worker
-from gitworker.workers.worktree_hooks import install_again
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.make_worktree import make_worktree
 from gitworker.worktrees.pool.pool import check_ahead, pool_directory, refill_pool
@@ -73,7 +72,10 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         with session.store.read() as reader:
             require_assignable(reader, request.worker, task, must_exist=request.must_exist)
         base, parent = choose_base(session, request.worker, task, start=request.start)
-        install_again(session)
+        if session.paths.is_uninstalled:
+            from gitworker.workers.worktree_hooks import install_hooks  # 10 ms, rare
+
+            install_hooks(session)
         ready_root(session)
         path = make_room(session, worker=request.worker, task=task)
         branch = branch_of(request.worker, task)

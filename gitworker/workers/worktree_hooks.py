@@ -33,12 +33,6 @@ def install_hooks(session: Session) -> list[str]:
     return tops
 
 
-def install_again(session: Session) -> None:
-    """Install everything if a user had uninstalled it: a new worker needs its hooks."""
-    if session.paths.is_uninstalled:
-        install_hooks(session)
-
-
 def uninstall_everything(session: Session) -> None:
     """Remove the hooks, excludes and link; worktrees and the state directory stay.
 

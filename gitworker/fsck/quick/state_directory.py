@@ -75,7 +75,7 @@ def check_link(session: Session) -> Iterator[Finding]:
     elif os.path.realpath(link) != os.path.realpath(root):
         yield warn(
             "link", f"{link} does not point to the state directory",
-            f"rm {quote(link)} && git worker init",
+            f"mv {quote(link)} {quote(f'{link}-found')} && git worker init",
         )  # fmt: skip
     else:
         yield ok("link", f"{LINK_NAME} points to the state directory")

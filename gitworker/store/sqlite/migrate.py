@@ -89,17 +89,9 @@ def schema_version(database: Database) -> int:
 
 def _recorded_version(database: Database) -> int | None:
     try:
-        found = dict(database.connection.execute(_FIND_VERSIONS))
-    except apsw.SQLError:  # no table meta yet
-        return None
+        recorded = require_known_protocol(database.connection, database.path)
     except apsw.Error as error:
         raise translated(error, database.path) from error
-    protocol = str(found.get("schema_version", PROTOCOL_VERSION))
-    if protocol != PROTOCOL_VERSION:
-        raise _newer(
-            database, f"version {ascii(protocol)[:40]} of the bus protocol", PROTOCOL_VERSION
-        )
-    recorded = found.get("gitworker_schema")
     if recorded is None:
         return None
     try:
@@ -112,9 +104,21 @@ def _recorded_version(database: Database) -> int | None:
         ) from None
 
 
-def _newer(database: Database, found: str, known: int | str) -> Unavailable:
+def require_known_protocol(connection: apsw.Connection, path: str) -> str | None:
+    """Return our recorded version, if any; raise Unavailable for another bus protocol."""
+    try:
+        found = dict(connection.execute(_FIND_VERSIONS))
+    except apsw.SQLError:  # no table meta yet
+        return None
+    protocol = str(found.get("schema_version", PROTOCOL_VERSION))
+    if protocol != PROTOCOL_VERSION:
+        raise _newer(path, f"version {ascii(protocol)[:40]} of the bus protocol", PROTOCOL_VERSION)
+    return found.get("gitworker_schema")
+
+
+def _newer(path: str, found: str, known: int | str) -> Unavailable:
     return Unavailable(
-        f"{database.path} was written by a newer gitworker ({found}; this one knows {known})",
+        f"{path} was written by a newer gitworker ({found}; this one knows {known})",
         "pip install --upgrade gitworker",
         code="newer_schema",
     )
@@ -132,7 +136,7 @@ def _bring_forward(database: Database) -> None:
                 database.execute(_SET_VERSION, {"version": str(SCHEMA_VERSION)})
         return
     if version > SCHEMA_VERSION:
-        raise _newer(database, f"schema {version}", SCHEMA_VERSION)
+        raise _newer(database.path, f"schema {version}", SCHEMA_VERSION)
     if database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
         with database.gate():  # else a slower process might copy the file after the migration
             if schema_version(database) == version:
@@ -180,18 +184,24 @@ def load_machines(database: Database) -> None:
 
 
 def _keep_copy(database: Database, version: int) -> None:
-    """Copy the file by SQLite's backup API before the migration changes it."""
+    """Copy the file before the migration changes it."""
     copy_path = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
-    if os.path.exists(copy_path):
-        return
-    partial = f"{copy_path}.{os.getpid()}.tmp"
+    if not os.path.exists(copy_path):
+        copy_database(database.path, copy_path)
+
+
+def copy_database(source: str, target: str) -> None:
+    """Copy a database by SQLite's backup API; the target appears complete."""
+    partial = f"{target}.{os.getpid()}.tmp"
     try:
+        connection = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READWRITE)
         copy = apsw.Connection(partial)
         try:
-            with copy.backup("main", database.connection, "main") as backup:
+            with copy.backup("main", connection, "main") as backup:
                 backup.step()
         finally:
             copy.close()
+            connection.close()
     except apsw.Error as error:
         raise translated(error, partial) from error
-    os.replace(partial, copy_path)
+    os.replace(partial, target)
