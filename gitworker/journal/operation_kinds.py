@@ -140,9 +140,8 @@ def _describe_merge(undone: Sequence[Operation], workers: Sequence[Worker]) -> s
     from gitworker.journal.undo.rules_undo import listed
 
     data = undone[0].payload(MergeData)
-    names = listed([worker.worker_id for worker in workers])
-    target = short_name(data.target_ref)
-    return f"{target} is back at {data.target_old[:12]}; {names} at work again"
+    states = listed([f"{worker.worker_id} is {worker.state}" for worker in workers])
+    return f"{short_name(data.target_ref)} is back at {data.target_old[:12]}; {states}"
 
 
 # ---------------------------------------------------------------------------- removals

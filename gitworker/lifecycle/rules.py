@@ -48,6 +48,16 @@ def is_approved(state: WorkerState) -> bool:
     return state is WorkerState.APPROVED
 
 
+def is_at_work(state: WorkerState) -> bool:
+    """Return whether a worker's author works on its task, or is expected to."""
+    return state is WorkerState.WORKING
+
+
+def has_failed(state: WorkerState) -> bool:
+    """Return whether a worker has failed at its task."""
+    return state is WorkerState.FAILED
+
+
 def waits_for_review(state: WorkerState, stale_from: WorkerState | None) -> bool:
     """Return whether a worker waits for a verdict; a review that takes long still waits."""
     return WorkerState.IN_REVIEW in (state, stale_from)

@@ -31,6 +31,15 @@ def undo_json(undone: Undone) -> dict[str, Any]:
         "message": undone.message,
         **(workers[0] if workers else {}),
         "workers": workers,
+        "skipped": [
+            {
+                "number": one.record.number,
+                "kind": one.record.kind,
+                "workers": list(one.record.workers),
+                "error": one.error.to_json(),
+            }
+            for one in undone.skipped
+        ],
     }
 
 

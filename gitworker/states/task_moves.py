@@ -202,14 +202,12 @@ RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
         },
         WorkerTaskEvent.RESET: _everywhere(()),
         WorkerTaskEvent.RECYCLE: _everywhere(()),
-        WorkerTaskEvent.UNDO: {
-            S.COMPLETED: REWORK,
-            S.CANCELLED: REWORK,
-            S.FAILED: REWORK,
-            S.BLOCKED: REWORK,
-            S.DEFINED: REWORK,
-            S.READY: REWORK[1:],  # the task has returned to the queue since
-            S.ASSIGNED: (E.ADMIN_RESTART,),  # an undone adoption: back to the queue
+        WorkerTaskEvent.UNDO: {  # back to the queue; other events of the worker follow
+            **dict.fromkeys(
+                (S.COMPLETED, S.CANCELLED, S.FAILED, S.BLOCKED, S.DEFINED, S.ASSIGNED),
+                (E.ADMIN_RESTART,),
+            ),
+            S.READY: (),
         },
     }
 )

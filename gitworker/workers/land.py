@@ -41,7 +41,7 @@ def land(
         session.report(WorkersLanded(list(refused.values())))
     if everything:
         return [*refused.values(), *merge(session, [], everything=True, keep=keep, skip=refused)]
-    left = [one.worker_id for one in named if one.worker_id not in refused]
+    left: list[str] = [one.worker_id for one in named if one.worker_id not in refused]
     merged = merge(session, left, keep=keep) if left else []
     results = refused | {one.worker_id: one for one in merged}
     return [results[one.worker_id] for one in named if one.worker_id in results]

@@ -187,6 +187,8 @@ def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
         dirty=dirty,
         state=worker.state.value,
         lost=lost,
+        stale_from=worker.stale_from,
+        error=worker.last_error,
     )
 
 

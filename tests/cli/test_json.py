@@ -47,7 +47,7 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "assign", "auth", "t2", "--json") == WORKER | {"path"}
     assert shape(scene, "cancel", "auth", "--json") == WORKER | FREED
     assert shape(scene, "undo", "--json") == WORKER | {
-        "undone", "number", "message", "workers",
+        "undone", "number", "message", "workers", "skipped",
     }  # fmt: skip
     assert shape(scene, "fail", "auth", "-m", "No", "--json") == WORKER | {"reason"}
     assert shape(scene, "reset", "auth", "--json") == WORKER | FREED

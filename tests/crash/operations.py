@@ -233,15 +233,15 @@ OPERATIONS = (
     Operation(
         "undo-merge", landed_window, ("undo",),
         ("undo.journal", *MOVE, "undo.rewound", "restore-tree", "undo.returned"),
-        ("WORKING", "IN_PROGRESS"),
+        ("APPROVED", "AWAITING_APPROVAL"),
     ),
     Operation(
         "undo-merge-elsewhere", landed_elsewhere, ("undo",), ("rewind-ref",),
-        ("WORKING", "IN_PROGRESS"),
+        ("APPROVED", "AWAITING_APPROVAL"),
     ),
     Operation(
         "undo-merge-kept", landed_and_kept, ("undo",), ("undo.rewound", "undo.returned"),
-        ("WORKING", "IN_PROGRESS"),
+        ("APPROVED", "AWAITING_APPROVAL"),
     ),
     Operation(
         "recover", dirty_review, ("recover_all",), ("recover-settled",),

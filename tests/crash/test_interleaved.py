@@ -106,7 +106,7 @@ def test_commit_after_a_killed_replay(world: World, verb: str) -> None:
     recover_all(world.session())
     assert world.tip("auth/login") == late
     assert world.git("status", "--porcelain", cwd=place) == ""
-    world.approve("auth") if verb == "approve" else world.merge("auth")
+    world.approve("auth", at=late) if verb == "approve" else world.merge("auth")
     assert world.git("status", "--porcelain", cwd=place) == ""
 
 

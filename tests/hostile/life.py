@@ -148,7 +148,7 @@ class Life:
             ("status",), ("show", "auth"), ("diff", "auth"), ("diff", "auth", "--stat"),
             ("conflicts",), ("path", "auth"), ("done", "docs"), ("reject", "auth", "-m", "Again"),
             ("done", "auth"), ("approve", "auth"), ("diff", "auth"), ("merge", "auth"), ("undo",),
-            ("done", "auth"), ("approve", "auth"), ("merge", "auth"), ("approve", "docs"),
+            ("merge", "auth"), ("approve", "docs"),
         ):  # fmt: skip
             self.do(*words)
 

@@ -75,7 +75,7 @@ def test_undone_work_can_land(world: World) -> None:
 
 
 def test_undo_reset(world: World) -> None:
-    """A worker that was reset gets its work back and is WORKING."""
+    """A worker that was reset gets its work back and has failed as before."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     fail(world.session(), "auth", reason="stuck")
@@ -83,7 +83,9 @@ def test_undo_reset(world: World) -> None:
     reset(world.session(), "auth")
     assert undo(world.session()).kind == "reset"
     assert read_worktree(world, place) == before
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("FAILED", "FAILED")
+    assert world.worker("auth").last_error == "stuck"
+    assert world.query("SELECT task_id FROM task_claims WHERE lease_until_ms > 0") == []
 
 
 def test_undo_approve(world: World) -> None:

@@ -37,13 +37,13 @@ def test_a_landing_is_taken_back(world: World) -> None:
     world.land("auth")
     assert world.show("a") == "1"
     done = undo(world.session())
-    assert (done.kind, done.message) == ("merge", f"main is back at {old[:12]}; auth at work again")
+    assert (done.kind, done.message) == ("merge", f"main is back at {old[:12]}; auth is APPROVED")
     assert world.tip("main") == old
     assert world.git("status", "--porcelain") == ""
     assert not (world.root / "a").exists()
     assert read_worktree(world, place) == before
     assert world.tip("auth/login") == tip
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.path("auth") == place
     assert world.session(place).actor == "auth"
     assert world.query("SELECT task_id, claimed_by FROM task_claims") == [("login", "auth")]
@@ -62,24 +62,21 @@ def test_a_window_is_undone_as_a_whole(world: World) -> None:
     assert [worker.worker_id for worker in done.workers] == ["auth", "docs", "web"]
     assert world.tip("main") == old
     for name, tip in zip(("auth", "docs", "web"), tips, strict=True):
-        assert world.states(name, f"t-{name}") == ("WORKING", "IN_PROGRESS")
+        assert world.states(name, f"t-{name}") == ("APPROVED", "AWAITING_APPROVAL")
         assert world.tip(f"{name}/t-{name}") == tip
         assert (world.path(name) / name).read_text() == f"{name}\n"
     assert new in world.git("for-each-ref", "--format=%(objectname)", "refs/worker/rescue")
 
 
 def test_undone_work_lands_again(world: World) -> None:
-    """Work whose landing was undone is submitted, approved and landed as if for the first time."""
+    """Work whose landing was undone is still approved, and lands again."""
     stack(world, "auth", "docs")
     undo(world.session())
-    for name in ("auth", "docs"):
-        world.submit(name)
-        world.approve(name)
     world.merge(everything=True)
     assert world.show("auth") == "auth"
     assert world.show("docs") == "docs"
     undo(world.session())
-    assert world.states("docs", "t-docs") == ("WORKING", "IN_PROGRESS")
+    assert world.states("docs", "t-docs") == ("APPROVED", "AWAITING_APPROVAL")
 
 
 def test_the_target_checked_out_nowhere(world: World) -> None:
@@ -238,7 +235,7 @@ def test_a_kept_worktree_goes_back_too(world: World, rebased: bool) -> None:
     undo(world.session())
     assert world.tip("auth/login") == tip
     assert world.git("status", "--porcelain", cwd=place) == "M README\n?? extra"
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
 
 
 def test_a_kept_branch_with_new_commits_refuses(world: World) -> None:
@@ -256,7 +253,7 @@ def test_a_recycled_worker_takes_its_task_back(world: World) -> None:
     world.land("auth")
     recycle(world.session(), "auth")
     undo(world.session())
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.worker("auth").base_oid == world.tip("main")
 
 
@@ -277,7 +274,7 @@ def test_a_worker_with_another_task_during_a_killed_undo(world: World) -> None:
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.rewound").returncode == -9
     world.spawn("docs", "other")
     assert world.drive("recover_all").stdout.strip() == "undo"
-    assert world.states("auth", "t-auth") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "t-auth") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.states("docs", "t-docs") == ("ASSIGNED", "READY")
     assert world.worker("docs").task_id == "other"
     assert new in world.git("for-each-ref", "--format=%(objectname)", "refs/worker/rescue")
@@ -313,11 +310,11 @@ def test_the_checkout_is_removed_before_a_killed_undo_resumes(world: World) -> N
     world.git("worktree", "remove", str(place))
     assert world.drive("recover_all").stdout.strip() == "undo"
     assert world.tip("main") == old
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
 
 
 def test_a_landing_without_new_commits(world: World) -> None:
-    """If the target already had every patch, it stays in place and the worker is WORKING again."""
+    """If the target already had every patch, it stays in place and the worker is APPROVED again."""
     world.approved("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     world.git("cherry-pick", "--allow-empty", tip)
@@ -327,7 +324,7 @@ def test_a_landing_without_new_commits(world: World) -> None:
     undo(world.session())
     assert world.tip("main") == main
     assert world.tip("auth/login") == tip
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
 
 
 def test_a_kept_worktree_that_was_moved(world: World) -> None:

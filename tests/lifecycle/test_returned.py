@@ -8,7 +8,7 @@ import pytest
 from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.approve import approve
-from gitworker.workers.cancel import reset
+from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
 from tests.workers.world import World
 
@@ -74,10 +74,10 @@ def test_reset_clears_the_error(world: World) -> None:
 
 
 def test_withdrawn(world: World) -> None:
-    """An undone landing brings the work back to its author."""
-    world.approved("auth", "login", {"a": "1\n"})
+    """An undone cancel brings the work back to its author."""
+    world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
-    world.land("auth")
+    cancel(world.session(), "auth")
     undo(world.session(), None)
     assert returned(world)[:2] == ("withdrawn", True)
     assert world.worker("auth").returned_tip == tip

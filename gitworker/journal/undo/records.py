@@ -87,13 +87,11 @@ class ListedRecord:
     refusal: GitWorkerError | None
 
 
-def newest_record(session: Session) -> Record | None:
-    """Return the record that `undo` without a number reverts: the newest that a user made."""
+def newest_records(session: Session, *, limit: int) -> list[Record]:
+    """Return the newest records that a user made, which `undo` without a number tries in turn."""
     with session.store.read() as reader:
-        for record in _records(reader):
-            if not _needs_number(reader, record):
-                return record
-    return None
+        made = (one for one in _records(reader) if not _needs_number(reader, one))
+        return list(islice(made, limit))
 
 
 def find_record(session: Session, number: int) -> Record:

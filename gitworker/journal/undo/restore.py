@@ -2,19 +2,23 @@
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
-from gitworker.claims.leases import find_claim, take_claim
+from gitworker.claims.leases import find_claim
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound, Refused
+from gitworker.journal.undo.reassign import (
+    RestoredWorker,
+    StateBefore,
+    admin_dir_of,
+    assign_again,
+)
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.rules import is_approved, is_landed, return_refusal, undo_refusal
+from gitworker.lifecycle.rules import is_approved, return_refusal, undo_refusal
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
-from gitworker.model.worker import ReturnReason, WorkerEvent
+from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import recover_move
@@ -34,13 +38,10 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData, RemovalData
-from gitworker.store.rules_leases import LeaseLength
-from gitworker.store.tasks import assign_task, find_task
+from gitworker.store.tasks import find_task
 from gitworker.store.workers import (
     Worker,
     load_worker,
-    set_assignment,
-    set_returned,
     set_review_state,
     set_worktree,
 )
@@ -49,17 +50,6 @@ from gitworker.worktrees.removal import carry_out_locked, trash_of
 from gitworker.worktrees.trashing import entry_name, find_entry, set_aside
 
 FREEING = frozenset({"cancel", "reset"})
-
-
-class RestoredWorker(NamedTuple):
-    """The state that is restored for a worker: task, branch and tip, base and worktree."""
-
-    worker_id: str
-    task_id: str
-    ref: Ref
-    tip: Oid | None
-    base: str | None
-    worktree: str | None
 
 
 def finish_return(session: Session, operation: Operation, done: Operation) -> None:
@@ -198,7 +188,13 @@ def _move_back(session: Session, done: Operation) -> None:
 def restored_from(done: Operation) -> RestoredWorker:
     """Return the state of the worker before its removal."""
     data = done.payload(RemovalData)
-    return RestoredWorker(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
+    state, stale_from = data.state or WorkerState.WORKING, data.stale_from  # older rows: no state
+    before = StateBefore(
+        WorkerState(state), WorkerState(stale_from) if stale_from else None, data.error
+    )
+    return RestoredWorker(
+        done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place, before
+    )
 
 
 def bring_back(
@@ -313,32 +309,5 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
     if restored.tip:
         record_tip(writer, restored.ref, restored.tip)
     set_worktree(
-        writer, restored.worker_id, restored.worktree, admin_dir=_admin_dir(session, restored)
+        writer, restored.worker_id, restored.worktree, admin_dir=admin_dir_of(session, restored)
     )
-
-
-def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, actor: str) -> None:
-    """Give a free worker its former task: recycle it if necessary, assign and start it."""
-    if restored.tip:
-        record_tip(writer, restored.ref, restored.tip)
-    worker = load_worker(writer, restored.worker_id)
-    if is_landed(worker.state):
-        advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
-    branch = short_name(restored.ref)
-    set_assignment(
-        writer, restored.worker_id, task=restored.task_id, branch=branch, base_oid=restored.base,
-        worktree=restored.worktree, admin_dir=_admin_dir(session, restored), now=clock.now_ms(),
-    )  # fmt: skip
-    length = LeaseLength(session.settings.claims_lease_s * 1000)
-    take_claim(writer, restored.task_id, restored.worker_id, length=length)
-    assign_task(writer, restored.task_id, agent=restored.worker_id, branch=branch)
-    worker = load_worker(writer, restored.worker_id)
-    worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
-    advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")
-    set_returned(
-        writer, restored.worker_id, reason=ReturnReason.WITHDRAWN, tip=restored.tip or "", detail={}
-    )
-
-
-def _admin_dir(session: Session, restored: RestoredWorker) -> str | None:
-    return restored.worktree and find_admin_dir(session.repository.common_dir, restored.worktree)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import WorkerEvent, WorkerState
 
+REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
 
@@ -63,6 +64,34 @@ def worker_refusal(
         f"git worker show {worker}",
         code="moved_on",
     )
+
+
+def events_back(
+    state: WorkerState, stale_from: WorkerState | None, *, approved: bool, task: TaskStatus
+) -> tuple[WorkerEvent, ...]:
+    """Return the events that lead an IDLE worker back to the state before an operation.
+
+    A STALE worker returns to the state before it was stale. `approved` is whether its approval is
+    still the last verdict. `task` is the status of the task before the undo: a BLOCKED one was
+    stopped, and any other one failed.
+    """
+    if state is WorkerState.STALE:
+        state = stale_from or WorkerState.WORKING
+    failure = WorkerEvent.STOP if task is TaskStatus.BLOCKED else WorkerEvent.FAIL
+    further = {
+        WorkerState.ASSIGNED: (),
+        WorkerState.IN_REVIEW: (WorkerEvent.START, WorkerEvent.SUBMIT),
+        WorkerState.APPROVED: (
+            WorkerEvent.START, WorkerEvent.SUBMIT, *((WorkerEvent.APPROVE,) if approved else ()),
+        ),
+        WorkerState.FAILED: (WorkerEvent.START, failure),
+    }  # fmt: skip
+    return (WorkerEvent.ASSIGN, *further.get(state, (WorkerEvent.START,)))
+
+
+def review_state_of(state: WorkerState) -> str | None:
+    """Return the state of the review in a state of the worker, or None outside of a review."""
+    return REVIEW_STATES.get(state)
 
 
 def is_completed(status: TaskStatus) -> bool:

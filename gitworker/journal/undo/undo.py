@@ -4,17 +4,19 @@ An undo is itself in the journal. Each of its steps can be repeated, so a killed
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.crashpoint import crash_point
-from gitworker.errors import NotFound
+from gitworker.errors import GitWorkerError, NotFound
 from gitworker.journal.operation_kinds import describe_undo, finish_undo, require_undoable
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.undo.records import (
     Record,
     find_record,
-    newest_record,
+    find_refusal,
+    newest_records,
     refuse_later,
 )
 from gitworker.journal.undo.undo_merge import plan_undo
@@ -33,15 +35,28 @@ from gitworker.store.operations import (
 from gitworker.store.payloads.payload import ApproveData, RemovalData
 from gitworker.store.workers import Worker, find_worker
 
+TRIED_AT_MOST = 20  # records that `undo` without a number looks at; --list shows as many
+
+
+class SkippedRecord(NamedTuple):
+    """A newer operation that cannot be undone, with the reason."""
+
+    record: Record
+    error: GitWorkerError
+
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """An operation that was undone, with its workers as they are now; a gc has no workers."""
+    """An operation that was undone, with its workers as they are now; a gc has no workers.
+
+    `skipped` are the newer operations that could not be undone, newest first.
+    """
 
     number: int
     kind: str
     workers: tuple[Worker, ...]
     message: str
+    skipped: tuple[SkippedRecord, ...] = ()
 
     @property
     def worker(self) -> Worker:
@@ -52,20 +67,21 @@ class Undone:
 def undo(session: Session, number: int | None = None) -> Undone:
     """Undo the newest operation, or the one with that number (`records.list_records`).
 
-    Raises NotFound if it does not exist. Raises Refused if the worker has continued since, a later
-    operation depends on it, or the landing cannot be undone.
+    Without a number, newer operations that cannot be undone are skipped. Raises NotFound if there
+    is no such operation. Raises Refused if the worker has continued since, a later operation
+    depends on it, or the landing cannot be undone.
     """
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
-        record = newest_record(session) if number is None else find_record(session, number)
-        if record is None:
-            raise NotFound("there is nothing to undo", "git worker log")
-        refusal = may_undo(
-            session.actor, record.actor, self_review=session.settings.review_self
-        ) or refuse_later(session, record)
-        if refusal is not None:
-            raise refusal
+        skipped: list[SkippedRecord] = []
+        if number is None:
+            record = _choose(session, skipped)
+        else:
+            record = find_record(session, number)
+            refusal = _may_undo(session, record) or refuse_later(session, record)
+            if refusal is not None:
+                raise refusal
         for operation in record.operations:
             require_ended(session, operation.worker_id)
         operation = _plan(session, record)
@@ -79,7 +95,27 @@ def undo(session: Session, number: int | None = None) -> Undone:
     message = describe_undo(record.operations, workers)
     for ref in kept:
         message += f"; the uncommitted work is still under {ref} (git stash apply {ref})"
-    return Undone(record.number, record.kind, workers, message)
+    return Undone(record.number, record.kind, workers, message, tuple(skipped))
+
+
+def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
+    """Return the newest record that can be undone, and append the newer ones to `skipped`.
+
+    Raises the error of the newest one if no record can be undone.
+    """
+    for record in newest_records(session, limit=TRIED_AT_MOST):
+        refusal = _may_undo(session, record) or find_refusal(session, record)
+        if refusal is None:
+            return record
+        skipped.append(SkippedRecord(record, refusal))
+    if skipped:
+        raise skipped[0].error
+    raise NotFound("there is nothing to undo", "git worker log")
+
+
+def _may_undo(session: Session, record: Record) -> GitWorkerError | None:
+    """Return why the caller must not undo a record, or None."""
+    return may_undo(session.actor, record.actor, self_review=session.settings.review_self)
 
 
 def _still_kept(reader: Reader, operation: Operation) -> str | None:

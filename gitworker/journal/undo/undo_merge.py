@@ -14,13 +14,8 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.transitions import move_task
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
-from gitworker.journal.undo.restore import (
-    RestoredWorker,
-    assign_again,
-    bring_back,
-    close,
-    path_exists,
-)
+from gitworker.journal.undo.reassign import RestoredWorker, StateBefore, assign_again
+from gitworker.journal.undo.restore import bring_back, close, path_exists
 from gitworker.journal.undo.rules_undo import is_completed
 from gitworker.journal.undo.undo_window import (
     UndoWindow,
@@ -32,6 +27,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerState
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import contains, recover_move
@@ -245,6 +241,7 @@ def _find_taken(session: Session, landing: Operation) -> tuple[Operation | None,
         tip,
         base or session.git.text("merge-base", data.old, data.target_old),
         place or data.worktree or f"{session.worktree_root}/{landing.task_id}",
+        StateBefore(WorkerState.APPROVED),
     )
     return removal, restored
 

@@ -85,9 +85,10 @@ class LostWorktree(NamedTuple):
 class RemovalData(NamedTuple):
     """A worktree and a branch that cancel, reset or a landing removes.
 
-    `rescue` keeps the commit `rescued`. `worktree` and `admin_dir` are None if there was no
-    worktree to move to `trash`; `lost` names one that was not at its place. `unpacked` is False if
-    an undo could not bring uncommitted work back; `trash_gone` records that fsck missed the entry.
+    `state`, `stale_from` and `error` are those of the worker before it was freed. `rescue` keeps
+    the commit `rescued`. `worktree` and `admin_dir` are None if there was no worktree to move to
+    `trash`; `lost` names one that was not at its place. `unpacked` is False if an undo could not
+    bring uncommitted work back; `trash_gone` records that fsck missed the entry.
     """
 
     ref: Ref
@@ -104,6 +105,8 @@ class RemovalData(NamedTuple):
     lost: LostWorktree | None = None
     unpacked: bool = True
     trash_gone: bool = False
+    stale_from: str | None = None
+    error: str | None = None
 
     @property
     def place(self) -> str | None:

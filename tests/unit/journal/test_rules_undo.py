@@ -4,13 +4,16 @@ import pytest
 
 from gitworker.journal.undo.rules_undo import (
     LandedWindow,
+    events_back,
     is_completed,
     landing_refusal,
     later_refusal,
+    review_state_of,
     worker_refusal,
 )
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.states.worker_machine import worker_transition
 
 W = WorkerState
 OLD, NEW = "a" * 40, "b" * 40
@@ -61,3 +64,34 @@ def test_operations_that_are_undone_first() -> None:
     assert refusal is not None
     assert refusal.hint == "git worker undo 17"
     assert "merge (17)" in refusal.message
+
+
+@pytest.mark.parametrize("task", TaskStatus)
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize(
+    ("before", "stale_from", "again"),
+    [
+        (W.ASSIGNED, None, W.ASSIGNED),
+        (W.WORKING, None, W.WORKING),
+        (W.IN_REVIEW, None, W.IN_REVIEW),
+        (W.APPROVED, None, W.APPROVED),
+        (W.FAILED, None, W.FAILED),
+        (W.STALE, W.WORKING, W.WORKING),
+        (W.STALE, W.IN_REVIEW, W.IN_REVIEW),
+        (W.STALE, None, W.WORKING),
+    ],
+)
+def test_the_way_back(
+    before: W, stale_from: W | None, again: W, approved: bool, task: TaskStatus
+) -> None:
+    """Legal events lead an IDLE worker back; a lost approval leads to the review."""
+    state = W.IDLE
+    for event in events_back(before, stale_from, approved=approved, task=task):
+        state = worker_transition(state, event)
+    assert state == (W.IN_REVIEW if again is W.APPROVED and not approved else again)
+
+
+def test_the_state_of_the_review() -> None:
+    """Only work in review and approved work has a state of the review."""
+    found = {state: review_state_of(state) for state in W if review_state_of(state)}
+    assert found == {W.IN_REVIEW: "pending", W.APPROVED: "approved"}

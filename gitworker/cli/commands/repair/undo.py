@@ -2,6 +2,7 @@
 
 import click
 
+from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Number
 from gitworker.errors import Invalid
@@ -21,14 +22,15 @@ SHOWN = 20
 def command(call: CommandLine, number: int | None, listing: bool, limit: int | None) -> None:
     """Undo the last approve, merge, cancel, reset, adopt or gc.
 
-    Without a number, undoes the newest operation. --list numbers all of them and shows which ones
-    can be undone now. A landing is undone as a whole: the target moves back over all work of the
-    same fast-forward, its checkout with it, and the workers return to WORKING, with branch,
-    worktree and uncommitted work as before. This is refused once other work has landed or was
-    committed on top, a remote has it, or another worker's branch begins there; the error then
-    suggests `git revert` with the commits. The removal of one landed worktree can be undone by its
-    own number. An adoption can be undone until its worker has begun. After a gc, the rescue refs
-    can be restored as long as git keeps their commits.
+    Without a number, undoes the newest operation that can be undone, and names the newer ones that
+    it skips. --list numbers all of them and shows which ones can be undone now. The worker returns
+    to its state before the operation. A landing is undone as a whole: the target moves back over
+    all work of the same fast-forward, its checkout with it, and the workers are APPROVED again,
+    with branch, worktree and uncommitted work as before. This is refused once other work has landed
+    or was committed on top, a remote has it, or another worker's branch begins there; the error
+    then suggests `git revert` with the commits. The removal of one landed worktree can be undone by
+    its own number. An adoption can be undone until its worker has begun. After a gc, the rescue
+    refs can be restored as long as git keeps their commits.
 
     \b
       git worker undo
@@ -46,4 +48,10 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
     if limit is not None:
         raise Invalid("-n requires --list", f"git worker undo --list -n {limit}", code="usage")
     undone = call.service().undo(number)
+    for one in undone.skipped:
+        names = ", ".join(one.record.workers)
+        output.narrate(
+            f"skipped {one.record.kind} {one.record.number}{f' of {names}' if names else ''}:"
+            f" {one.error.message}"
+        )
     call.show(f"undid {undone.kind}: {undone.message}", **undo_json(undone))
