@@ -80,7 +80,7 @@ class ReviewMethods(ServiceBase):
         note: str = "",
     ) -> list[Landed | NotLanded]:
         """Approve workers whose approval is still open, and land them; see `merge`."""
-        from gitworker.workers.land import land
+        from gitworker.service.land import land
 
         with self._acting() as session:
             return land(session, workers, everything=everything, keep=keep, note=note)

@@ -4,7 +4,7 @@ import pytest
 
 from gitworker.errors import Refused
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.workers.land import land
+from gitworker.service.land import land
 from tests.workers.world import World, unchanged
 
 
