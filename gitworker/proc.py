@@ -217,6 +217,29 @@ def spawn_detached(
         os.close(null)
 
 
+def spawn_reporting(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
+) -> tuple[int, int]:
+    """Start a command in a session of its own that reports its start on standard output.
+
+    Returns its pid and our end of the pipe, which the caller must close. The command has no other
+    stream, and outlives us and our terminal.
+    """
+    read, write = os.pipe()
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        actions = [
+            (os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((null, write, null))
+        ]
+        return _spawn(argv, cwd, env, actions, new_session=True), read
+    except BaseException:
+        os.close(read)
+        raise
+    finally:
+        os.close(null)
+        os.close(write)
+
+
 def spawn_gated(
     argv: Sequence[str],
     *,

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 
 class RunRequest:
-    """The command to run, its time limit, and whether its output is hidden from the caller."""
+    """The command to run, its time limit, and whether its output is hidden from the caller.
 
-    __slots__ = ("is_silent", "time_limit_s", "words")
+    `on_start` is called once the agent has begun.
+    """
+
+    __slots__ = ("is_silent", "on_start", "time_limit_s", "words")
 
     def __init__(
         self, words: list[str], *, time_limit_s: float | None = None, is_silent: bool = False
@@ -34,6 +37,7 @@ class RunRequest:
         self.words = words
         self.time_limit_s = time_limit_s
         self.is_silent = is_silent
+        self.on_start: Callable[[AgentRun], None] | None = None
 
 
 class SupervisedRun:
@@ -74,6 +78,8 @@ def supervise(
                 task=worker.task,
             )
             run = launch(post, worker, request.words, streams)
+            if request.on_start is not None:
+                request.on_start(run)
             return _supervise_run(
                 post,
                 run,

@@ -33,8 +33,33 @@ def start_script(script: str, *arguments: str, env: Mapping[str, str] | None = N
     _start(["nice", "/bin/sh", "-c", script, ENTRY, *arguments], env)
 
 
+def start_reporting(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tuple[str, int]:
+    """Start a detached command; return the first line that it prints, and its process.
+
+    Waits for the line; it is empty if the command ends without one.
+    """
+    _reap()
+    pid, fd = proc.spawn_reporting(argv, cwd=cwd, env=env)
+    _started.add(pid)
+    with open(fd, encoding="utf-8", errors="replace") as stream:
+        return stream.readline(), pid
+
+
+def wait_job(pid: int) -> int:
+    """Wait for the end of a job of this process; return its exit status as a shell reports it."""
+    _started.discard(pid)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
 def _start(argv: list[str], env: Mapping[str, str] | None = None) -> None:
-    """Start a job, and reap ended ones, which would stay as zombies in a long-lived process."""
+    _reap()
+    _started.add(proc.spawn_detached(argv, env=env))
+
+
+def _reap() -> None:
+    """Reap ended jobs, which would stay as zombies in a long-lived process."""
     for pid in list(_started):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -42,4 +67,3 @@ def _start(argv: list[str], env: Mapping[str, str] | None = None) -> None:
             ended = pid
         if ended:
             _started.discard(pid)
-    _started.add(proc.spawn_detached(argv, env=env))

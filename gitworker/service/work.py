@@ -10,6 +10,7 @@ from gitworker.service.open_for_call import ServiceBase
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.agents.detach import DetachedRun
     from gitworker.branches.publish_branch import PublishedBranch
     from gitworker.store.workers import Worker
     from gitworker.workers.adopt import Adopted
@@ -75,6 +76,24 @@ class WorkMethods(ServiceBase):
             return
         with self._settled(create=True) as (session, _), session.store.read() as reader:
             require_prompt(words, find_prompt(reader, task or ""), task=task or "the task")
+
+    def detach(
+        self,
+        worker: str | None,
+        words: Sequence[str],
+        *,
+        time_limit_s: float | None = None,
+    ) -> DetachedRun:
+        """Run an agent in a worker's worktree under a detached supervisor.
+
+        Returns once the agent has begun; it survives the end of the caller. Its output goes to
+        .worker.log, and its environment is that of the caller's process.
+        """
+        from gitworker.agents.detach import detach
+
+        with self._acting() as session:
+            found = self._worker(session, worker)
+            return detach(session, found, words, time_limit_s=time_limit_s)
 
     def adopt(
         self, name: str, worker: str, task: str, *, title: str = "", rename: bool = False

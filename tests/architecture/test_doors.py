@@ -181,8 +181,8 @@ def find_detached(module: Module) -> Iterator[str]:
         return
     for node in ast.walk(module.tree):
         name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-        if name == "spawn_detached":
-            yield f"{module.at(node)}: spawn_detached"
+        if name in ("spawn_detached", "spawn_reporting"):
+            yield f"{module.at(node)}: {name}"
 
 
 def find_table_readers(module: Module) -> Iterator[str]:

@@ -3,8 +3,14 @@
 import click
 
 from gitworker.agents.supervise import RunRequest
+from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.work.supervised import CommandWithWords, program_of, run_supervised
+from gitworker.cli.commands.work.supervised import (
+    CommandWithWords,
+    program_of,
+    run_detached,
+    run_supervised,
+)
 from gitworker.cli.options import Seconds, worker_argument
 from gitworker.errors import Invalid
 
@@ -15,8 +21,16 @@ from gitworker.errors import Invalid
     "--time-limit", "limit_s", type=Seconds(min=0, min_open=True), metavar="S",
     help="Stop the agent after S seconds.",
 )  # fmt: skip
+@click.option("-d", "--detach", is_flag=True, help="Return once the agent has begun.")
+@click.option("--supervisor", "is_supervisor", is_flag=True, hidden=True)
 @click.pass_context
-def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> int:
+def command(
+    ctx: click.Context,
+    worker: str | None,
+    limit_s: float | None,
+    detach: bool,
+    is_supervisor: bool,
+) -> int:
     """Run an agent in a worker's worktree, under supervision.
 
     The words after -- are the command. ASSIGNED becomes WORKING. The agent gets its own session and
@@ -45,11 +59,16 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     blocks the task until it is assigned again. If the agent or a person changed the worker's state
     meanwhile, that change is kept. The exit status is the agent's, or 128 + n if signal n ended it.
 
+    With --detach the supervisor and the agent run in the background, without a terminal and without
+    input, and survive the end of yours. The output goes to .worker.log: `log WORKER -f` follows it,
+    `attach WORKER` shows it in tmux, and `inbox` and `show WORKER` report a failure.
+
     With --json the agent's output goes only to .worker.log.
 
     \b
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
+      git worker exec auth --detach -- claude -p {prompt}
       git worker msg send cmd '{"command": "stop"}' --to auth
     """
     call: CommandLine = ctx.obj
@@ -58,4 +77,10 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
         raise Invalid(
             "there is no command to run", "git worker exec WORKER -- CMD...", code="usage"
         )
-    return run_supervised(call, call.open(), worker, RunRequest(program, time_limit_s=limit_s))
+    if detach:
+        begun = run_detached(call, worker, program, limit_s=limit_s)
+        if call.as_json:
+            output.document(begun)
+        return 0
+    request = RunRequest(program, time_limit_s=limit_s)
+    return run_supervised(call, call.open(), worker, request, is_supervisor=is_supervisor)

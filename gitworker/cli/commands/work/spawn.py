@@ -8,6 +8,8 @@ from gitworker.cli.commands.task.text_options import read_text, task_arguments, 
 from gitworker.cli.commands.work.supervised import (
     OptionalRunner,
     program_of,
+    require_detachable,
+    run_detached,
     run_supervised,
 )
 from gitworker.cli.options import Text
@@ -26,6 +28,7 @@ from gitworker.service.results import spawned_json
 )
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @text_options
+@click.option("-d", "--detach", is_flag=True, help="With a command: return once it has begun.")
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
 @click.pass_context
 def command(
@@ -36,6 +39,7 @@ def command(
     title: str | None,
     message: str | None,
     file: str | None,
+    detach: bool,
     in_tmux: bool,
 ) -> int:
     """Give a worker a task, with its own branch and worktree.
@@ -55,16 +59,20 @@ def command(
 
     With a command after --, runs that command in the worktree under supervision, as `exec` does.
     Standard output and the exit status are then the command's. {prompt} in it is the task's text;
-    see `exec` for the other placeholders.
+    see `exec` for the other placeholders. With --detach the command runs in the background, and
+    standard output gets the worktree's path.
 
     \b
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
       cd "$(git worker spawn docs -F task.md)"
       git worker spawn auth -m 'Build the login form' -- claude -p {prompt}
+      git worker spawn docs -F task.md --detach -- codex exec {prompt}
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
     text = read_text(message, file)
+    if detach:
+        require_detachable(program)
     if program:
         call.service().check_command(program, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
@@ -72,14 +80,15 @@ def command(
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 
         open_aside(call.open_quickly(), spawned.worker)
-    if program:
+    begun = run_detached(call, worker, program) if detach else {}
+    if program and not detach:
         from gitworker.agents.supervise import RunRequest
 
         output.narrate(f"{worker} works in {spawned.path}")
         session = call.open_quickly()
         return run_supervised(call, session, worker, RunRequest(program), path=spawned.path)
     if call.as_json:
-        output.document(spawned_json(spawned))
+        output.document({**spawned_json(spawned), **begun})
     else:
         output.answer_exact(spawned.path)
     return 0

@@ -9,10 +9,12 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
+from gitworker.errors import Invalid
 from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
+    from gitworker.agents.launch import AgentRun
     from gitworker.agents.supervise import RunRequest, SupervisedRun
 
 PROGRAM = "gitworker.program"
@@ -50,13 +52,24 @@ def program_of(ctx: click.Context) -> list[str]:
 
 
 def run_supervised(
-    call: CommandLine, session: Session, worker: str | None, request: RunRequest, **fields: Any
+    call: CommandLine,
+    session: Session,
+    worker: str | None,
+    request: RunRequest,
+    *,
+    is_supervisor: bool = False,
+    **fields: Any,
 ) -> int:
-    """Supervise a command in a worker's worktree, print the result, return its exit status."""
+    """Supervise a command in a worker's worktree, print the result, return its exit status.
+
+    `is_supervisor`: another command waits for the start only, which is printed at once.
+    """
     from gitworker.cli.hot.exec import exec_at
     from gitworker.cli.hot.place import hot_context_of
 
     request.is_silent = call.as_json
+    if is_supervisor:
+        request.on_start = _report_start
     ended = exec_at(hot_context_of(session), worker, request, open_session=lambda: session)
     if call.as_json:
         output.document({**ended_fields(ended), **fields})
@@ -65,11 +78,41 @@ def run_supervised(
     return ended.status
 
 
+def run_detached(
+    call: CommandLine, worker: str | None, words: list[str], *, limit_s: float | None = None
+) -> dict[str, Any]:
+    """Start a detached agent, print how to follow it, and return the run as JSON data."""
+    from gitworker.agents.detach import json_detached  # 5 ms, only for a detached agent
+
+    begun = call.service().detach(worker, words, time_limit_s=limit_s)
+    if not call.as_json:
+        output.narrate(
+            f"{begun.worker} works detached (process {begun.pid}); follow it:"
+            f" git worker log {begun.worker} -f"
+        )
+    return json_detached(begun)
+
+
+def require_detachable(program: list[str]) -> None:
+    """Raise Invalid if -d was given without a command."""
+    if not program:
+        raise Invalid("-d requires a command", "git worker exec WORKER -d -- CMD...", code="usage")
+
+
 def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
     """Return an ended run as the fields of a JSON document."""
-    run = ended.run
+    return {
+        **_run_fields(ended.run), "exit_status": ended.status, "outcome": ended.outcome,
+    }  # fmt: skip
+
+
+def _report_start(run: AgentRun) -> None:
+    output.document(_run_fields(run))
+    output.silence()
+
+
+def _run_fields(run: AgentRun) -> dict[str, Any]:
     return {
         "worker": run.worker, "task": run.task, "worktree": run.worktree, "run": run.id,
-        "pid": run.pid, "command": run.command, "exit_status": ended.status,
-        "outcome": ended.outcome,
+        "pid": run.pid, "command": run.command,
     }  # fmt: skip
