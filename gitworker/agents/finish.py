@@ -7,12 +7,13 @@ from gitworker.agents.launch import AgentRun
 from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.lifecycle.fail import fail, recover, stop
-from gitworker.lifecycle.rules import needs_no_heartbeat
+from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
+from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
@@ -36,13 +37,13 @@ class Ending:
 def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> str:
     """Record the end of a run and its consequences for the worker; return them in a sentence.
 
-    Status 0 submits the work if there are commits and no uncommitted changes; otherwise the worker
-    remains WORKING, so that a person can look. Any other end fails the task, which is tried again.
-    A stop by an order or the time limit blocks the task until it is assigned again. A worker whose
-    state the agent or a person has changed meanwhile is left alone, and so is one whose task is
-    paused or waits for an answer, or whose work was sent back to its author. If the caller has a
-    terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
-    process, as after `start`.
+    Status 0 submits the work if there are commits and no uncommitted changes, and others than those
+    that were sent back; otherwise the worker remains WORKING, so that a person can look. Any other
+    end fails the task, which is tried again. A stop by an order or the time limit blocks the task
+    until it is assigned again. A worker whose state the agent or a person has changed meanwhile is
+    left alone, and so is one whose task is paused or waits for an answer, or whose work was sent
+    back to its author. If the caller has a terminal with a keyboard (`is_attended`), a worker that
+    remains WORKING is bound to the caller's process, as after `start`.
     """
     code = ending.code
     reason = clipped(ending.why or reason_of(code))
@@ -79,6 +80,12 @@ def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending)
         if reason:
             failed = fail(as_worker, run.worker, reason=reason)
             return f"{run.worker} is {failed.state}: {reason}"
+        tip = find_tip(session.git, session.repository.common_dir, worker.ref)
+        if is_unanswered(worker.returned_by, worker.returned_tip, tip):
+            return (
+                f"{run.worker} is still {worker.state}: nothing was committed since its work was"
+                " sent back"
+            )
         done = submit(as_worker, run.worker, Submission())
     except GitWorkerError as error:  # nothing to submit, or another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""

@@ -73,6 +73,11 @@ def repeats_conflict(returned_by: str | None, returned_tip: str | None, tip: str
     return returned_by == ReturnReason.MERGE_CONFLICT and returned_tip == tip
 
 
+def is_unanswered(returned_by: str | None, returned_tip: str | None, tip: str | None) -> bool:
+    """Return whether a verdict sent these very commits back, so that nothing answers it yet."""
+    return returned_by not in (None, ReturnReason.WITHDRAWN) and returned_tip == tip
+
+
 def needs_no_heartbeat(status: TaskStatus) -> bool:
     """Return whether a task needs no heartbeat: it is paused or waits for an answer."""
     return status in NO_HEARTBEAT_NEEDED

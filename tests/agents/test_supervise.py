@@ -58,6 +58,17 @@ def test_the_end_of_an_agent_whose_work_was_sent_back(auth: SupervisedWorker, st
     assert "auth is still WORKING: its work was sent back" in answer.err
 
 
+def test_an_agent_that_answers_no_verdict(auth: SupervisedWorker) -> None:
+    """An agent that commits nothing after a rejection does not hand the same commits in again."""
+    auth.exec(COMMIT)
+    ok(auth.world.root, "reject", "auth", "-m", "more")
+    answer = auth.exec(":")
+    assert "auth is still WORKING: nothing was committed since its work was sent back" in answer.err
+    assert auth.state() == WORKING
+    auth.exec(COMMIT)
+    assert auth.state() == REVIEW
+
+
 def test_start_and_end_are_reported(auth: SupervisedWorker) -> None:
     """Start and end are reported with process, command, exit status, duration and reason."""
     auth.exec("exit 3")

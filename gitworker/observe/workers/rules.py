@@ -72,6 +72,14 @@ OLD_MS = 24 * 60 * 60 * 1000
 RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
     {"merge_conflict": "git worker sync --as {worker}"}
 )
+# An author must start again first.
+WAITING_NEXT: Mapping[str, str] = MappingProxyType(
+    {
+        **RETURNED_NEXT,
+        "changes_requested": "git worker resume {worker}",
+        "verify_failed": "git worker resume {worker}",
+    }
+)
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
     {TaskStatus.WAITING_INPUT: "git worker reply {worker} TEXT"}
 )
@@ -96,6 +104,7 @@ def next_command(
     task_status: TaskStatus | None,
     stale_from: WorkerState | None,
     returned_by: str | None = None,
+    waits_for_author: bool = False,
 ) -> str:
     """Return the command that usually comes next for a worker."""
     text = NEXT[state]
@@ -103,7 +112,8 @@ def next_command(
         text = NEXT[WorkerState.IN_REVIEW]
     elif state is WorkerState.WORKING:
         awaited = TASK_NEXT.get(task_status) if task_status is not None else None
-        text = awaited or RETURNED_NEXT.get(returned_by or "", text)
+        returned = WAITING_NEXT if waits_for_author else RETURNED_NEXT
+        text = awaited or returned.get(returned_by or "", text)
     return text.format(worker=worker)
 
 

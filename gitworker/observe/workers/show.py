@@ -182,6 +182,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         next_command=next_command(
             worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
             returned_by=worker.returned_by,
+            waits_for_author=worker.waits_for_author,
         ),
         returned=returned_work(worker) if is_returned(worker.state) else None,
         conflicts=stored.conflicts,

@@ -186,7 +186,7 @@ def _worker_line(
         ),
         next_command=next_command(
             row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
-            returned_by=row.returned_by,
+            returned_by=row.returned_by, waits_for_author=row.waits_for_author,
         ),
         parent=row.parent,
         returned=returned,

@@ -72,6 +72,24 @@ def test_next_command(
     assert next_command("auth", state, task_status=task_status, stale_from=stale_from) == command
 
 
+@pytest.mark.parametrize(
+    ("reason", "waits", "command"),
+    [
+        ("merge_conflict", True, "git worker sync --as auth"),
+        ("merge_conflict", False, "git worker sync --as auth"),
+        ("changes_requested", True, "git worker resume auth"),
+        ("changes_requested", False, "git worker done auth"),
+        ("verify_failed", True, "git worker resume auth"),
+        ("withdrawn", True, "git worker done auth"),
+    ],
+)
+def test_the_way_on_of_returned_work(reason: str, waits: bool, command: str) -> None:
+    """A conflict needs a sync; other work that waits for its author is resumed first."""
+    facts = {"task_status": T.IN_PROGRESS, "stale_from": None}
+    found = next_command("auth", S.WORKING, returned_by=reason, waits_for_author=waits, **facts)
+    assert found == command
+
+
 def test_every_state_has_a_next_command() -> None:
     """Every state has a next command."""
     assert set(NEXT) == set(WorkerState)
