@@ -10,6 +10,7 @@ from benchmarks.cases.bus_publish import measure_crowd, measure_pace, measure_pu
 from benchmarks.cases.bus_wake import measure_wake
 from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
+from benchmarks.cases.inbox import measure_inbox
 from benchmarks.cases.library import measure_removal, measure_replay
 from benchmarks.cases.memory import measure_memory
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
@@ -21,6 +22,7 @@ from benchmarks.scene import Scene
 CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "hooks": measure_hooks,
     "hot": measure_hot_verbs,
+    "inbox": measure_inbox,
     "exec": measure_begin,
     "output": measure_output,
     "status": measure_status,

@@ -24,6 +24,7 @@ from gitworker.bus.send import MessageDraft
 from gitworker.bus.send import send as send_checked
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
+from gitworker.store.messages.mailbox import begin_cursor
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.bus.conftest import DIRECTORIES
@@ -482,3 +483,15 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert len(archived(state)) == 600
         assert len(search(store, state, ["note"])) == 2
         store.close()
+
+
+def test_a_start_position_holds_back_nothing(store: Database, state: StatePaths) -> None:
+    """A worker that has never read keeps messages to it, as an agent without a cursor does."""
+    send(store, "broadcast", ts_ms=OLD)
+    with store.write() as writer:
+        begin_cursor(writer, "new")
+    send(store, "later", ts_ms=OLD)
+    assert plan_prune(store, request("new")).messages == 2
+    send(store, "own", ts_ms=OLD, to_agent="new")
+    plan = plan_prune(store, request("new"))
+    assert (plan.messages, plan.held_by) == (2, "new")

@@ -80,11 +80,17 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     scene.approved("app", "t3", "three")
     back = scene.submitted("back", "t4", "four")
     ok(scene.root, "reject", "back", "-m", "Again")
+    scene.working("help", "t5")
+    ok(scene.root, "heartbeat", "help", "--status", "blocked")
     ok(back, "msg", "send", "x-question", '{"text": "Which port?"}', "--to", "hq")
     ok(back, "send", "hq", "By the way")
     found = run(scene.root, "inbox", "--json").document["items"]
     rows = [(item["kind"], item["source"], item["text"]) for item in found]
-    assert rows[:2] == [("question", "back", "Which port?"), ("failed", "bad", "No library")]
+    assert rows[:3] == [
+        ("question", "back", "Which port?"), ("blocked", "help", "t5"),
+        ("failed", "bad", "No library"),
+    ]  # fmt: skip
+    assert rows[3][:2] == ("returned", "back")
     assert ("review", "rev", "t2") in rows
     assert ("landing", "app", "t3 is approved") in rows
     assert rows[-1] == ("message", "back", "By the way")

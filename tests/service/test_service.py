@@ -90,6 +90,8 @@ VIEWS: dict[tuple[str, ...], Callable[[Service], Any]] = {
     ("diff", "auth"): lambda service: service.diff("auth"),
     ("path", "auth"): lambda service: service.path("auth"),
     ("log",): lambda service: service.log(),
+    ("inbox",): lambda service: service.inbox(),
+    ("wait", "auth"): lambda service: service.wait("auth"),
     ("agents",): lambda service: service.agents(),
     ("queue",): lambda service: service.queue(),
     ("conflicts",): lambda service: service.conflicts(),

@@ -9,6 +9,7 @@ from gitworker import clock
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
+    BLOCKED,
     MESSAGE,
     QUESTION,
     RETURNED,
@@ -18,6 +19,7 @@ from gitworker.observe.inbox.rules import (
 )
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import next_command
+from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.records.reviews import find_review
@@ -46,10 +48,12 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
 
 
 def _workers(reader: Reader) -> Iterator[InboxItem]:
+    blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
         kind = need_of(
-            worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author
-        )
+            worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
+            is_blocked=worker.worker_id in blocked,
+        )  # fmt: skip
         if kind is not None:
             yield InboxItem(
                 kind,
@@ -87,6 +91,8 @@ def _stopped_landing(reader: Reader, worker: Worker) -> str:
 
 def _command(worker: Worker, kind: str) -> str:
     name = worker.worker_id
+    if kind == BLOCKED:
+        return f"git worker send {name} TEXT"
     if kind == RETURNED:
         if worker.returned_by == "merge_conflict" and worker.worktree:
             return f"cd {shlex.quote(worker.worktree)} && git worker sync"

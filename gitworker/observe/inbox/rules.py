@@ -48,18 +48,26 @@ NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     }
 )
 RETURNED = "returned"
+BLOCKED = "blocked"
 QUESTION = "question"
 MESSAGE = "message"
-URGENCY = (QUESTION, "failed", "stale", RETURNED, "review", "landing", MESSAGE)
+URGENCY = (QUESTION, BLOCKED, "failed", "stale", RETURNED, "review", "landing", MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 
 def need_of(
-    state: WorkerState, *, stale_from: WorkerState | None, waits_for_author: bool
+    state: WorkerState,
+    *,
+    stale_from: WorkerState | None,
+    waits_for_author: bool,
+    is_blocked: bool,
 ) -> str | None:
-    """Return the kind of thing for which a worker needs `hq`; None if it needs nothing."""
-    if waits_for_author and state is WorkerState.WORKING:
-        return RETURNED
+    """Return the kind of thing for which a worker needs `hq`; None if it needs nothing.
+
+    `is_blocked`: that is the status in its last heartbeat.
+    """
+    if state is WorkerState.WORKING:
+        return RETURNED if waits_for_author else BLOCKED if is_blocked else None
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = WorkerState.IN_REVIEW
     return NEEDS.get(state)

@@ -36,7 +36,16 @@ def test_needs(
     state: WorkerState, stale_from: WorkerState | None, waits: bool, kind: str | None
 ) -> None:
     """A worker needs a person after a failure, for its review, its landing, and without agent."""
-    assert need_of(state, stale_from=stale_from, waits_for_author=waits) == kind
+    found = need_of(state, stale_from=stale_from, waits_for_author=waits, is_blocked=False)
+    assert found == kind
+
+
+def test_blocked_workers() -> None:
+    """A worker needs a person while it reports itself as blocked, unless its work came back."""
+    facts: dict[str, Any] = {"stale_from": None, "is_blocked": True}
+    assert need_of(S.WORKING, waits_for_author=False, **facts) == "blocked"
+    assert need_of(S.WORKING, waits_for_author=True, **facts) == "returned"
+    assert need_of(S.IN_REVIEW, waits_for_author=False, **facts) == "review"
 
 
 @pytest.mark.parametrize(
