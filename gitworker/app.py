@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from shlex import quote
 
 from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.config import Settings, load_settings
@@ -27,6 +26,7 @@ from gitworker.repo.plumbing.refs import follow_symbolic
 from gitworker.repo.worktrees.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
 from gitworker.repo.worktrees.main_worktree import main_worktree, note_main_worktree
 from gitworker.repo.worktrees.ownership import find_named, find_place
+from gitworker.rules_text import quoted
 from gitworker.session import Session, missing_target
 from gitworker.store import backend
 from gitworker.store.api import Store
@@ -112,7 +112,8 @@ def _require_whole(repository: Repository) -> Repository:
     raise Unavailable(
         f"{repository.top} belongs to {repository.git_dir} only by GIT_DIR: git would not find"
         " it from the agents' shells",
-        f"echo 'gitdir: {repository.git_dir}' >{repository.top}/.git   (and unset GIT_DIR)",
+        f"echo {quoted(f'gitdir: {repository.git_dir}')} >{quoted(repository.top or '.')}/.git"
+        "   (and unset GIT_DIR)",
         code="not_a_repository",
     )
 
@@ -127,7 +128,7 @@ def _refuse_copy(repository: Repository) -> None:
         return
     raise Refused(
         f"{top} is a copy of the worktree {place}: its .git file points to the original",
-        f"cd {os.path.dirname(top)} && git worker fsck --repair   (in a copied repository)",
+        f"cd {quoted(os.path.dirname(top))} && git worker fsck --repair   (in a copied repository)",
         code="copied_worktree",
     )
 
@@ -184,7 +185,7 @@ def open_store(
         raise Unavailable(
             f"{link} holds a bus of its own beside gitworker's in {paths.root}: messages would be"
             " divided between the two",
-            f"mv {quote(link)} {quote(f'{link}-kept')}   (then publish there no more)",
+            f"mv {quoted(link)} {quoted(f'{link}-kept')}   (then publish there no more)",
             code="two_buses",
         )
     _make_link(paths, main_top)
@@ -202,7 +203,9 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
         is_taken = os.path.lexists(paths.root) and not os.path.isdir(paths.root)
         raise Unavailable(
             f"cannot prepare the state directory {paths.root}: {error.strerror}",
-            f"mv {paths.root} {paths.root}.found" if is_taken else f"ls -ld {paths.root}/..",
+            f"mv {quoted(paths.root)} {quoted(paths.root)}.found"
+            if is_taken
+            else f"ls -ld {quoted(paths.root)}/..",
             code="read_only",
         ) from error
     _make_link(paths, main_top)

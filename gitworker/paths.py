@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from gitworker.errors import READ_ONLY, Naming, Unavailable
+from gitworker.rules_text import quoted
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -219,7 +220,8 @@ def misplaced_text(path: str) -> str:
 def misplaced_hint(path: str) -> str:
     """Return the repair command; a file in the database's place must be moved by a person."""
     if os.path.basename(path) == DATABASE:
-        return f"mv {path} {path}.found   (then restore {DATABASE} from a copy, if you have one)"
+        aside = f"mv {quoted(path)} {quoted(path)}.found"
+        return f"{aside}   (then restore {DATABASE} from a copy, if you have one)"
     return "git worker fsck --repair"
 
 

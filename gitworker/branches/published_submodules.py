@@ -4,6 +4,7 @@ from gitworker.errors import Refused
 from gitworker.model.ids import Oid
 from gitworker.repo.status.embedded_repositories import may_have_submodules
 from gitworker.repo.worktrees.ownership import OwnershipClaim, find_flaw
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -27,7 +28,7 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
     raise Refused(
         f"{worker.branch} points to a commit of the submodule {first.path} that exists only in"
         f" its worktree: {first.commit[:12]}",
-        f"git -C {worker.worktree}/{first.path} push   (a branch that has it)",
+        f"git -C {quoted(f'{worker.worktree}/{first.path}')} push   (a branch that has it)",
         code="submodule_unpublished",
         detail="\n".join(f"{one.path} {one.commit}" for one in found),
     )

@@ -1,6 +1,5 @@
 """The group `git worker`, which imports a command's module only when the command runs."""
 
-import shlex
 from collections.abc import Iterable
 from importlib import import_module
 
@@ -19,6 +18,7 @@ from gitworker.cli.command_list import (
 from gitworker.cli.options import HELP, global_options
 from gitworker.cli.output import narrate
 from gitworker.errors import Invalid
+from gitworker.rules_text import quoted
 
 PROGRAM = "git worker"
 USAGE = 2
@@ -113,13 +113,13 @@ def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
     message = f"there is no command {words!r}"
     hint = SUGGESTIONS.get(words)
     if hint is not None:
-        worker = next((shlex.quote(word) for word in args[1:] if word[:1] != "-"), "WORKER")
+        worker = next((quoted(word) for word in args[1:] if word[:1] != "-"), "WORKER")
         return Invalid(message, hint.replace("{worker}", worker), code="usage")
     near = near_words(args[0], known if group else [*known, *ALIASES])
     if not near:
         return Invalid(message, f"{path} -h", code="usage")
     message += f"; did you mean {', '.join(near)}?"
-    return Invalid(message, f"{path} {shlex.join([near[0], *args[1:]])}", code="usage")
+    return Invalid(message, f"{path} {' '.join(map(quoted, [near[0], *args[1:]]))}", code="usage")
 
 
 GROUP = LazyGroup("git-worker", help_sections(), description=DESCRIPTION)

@@ -8,6 +8,7 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.prepare import Prepared
 from gitworker.landing.rules_queue import SearchSpan, next_probes, whole
 from gitworker.model.ids import Oid
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.verify.verify import NoVerdict, Verdict, Verifier
 
@@ -148,7 +149,7 @@ def _require_target_passes(session: Session, verifier: Verifier, base: Oid) -> N
     if not verdict.passed:
         raise TargetFails(
             f"{name} itself does not pass ({verdict.reason}); nothing lands on it",
-            f"less {verdict.log}",
+            f"less {quoted(verdict.log)}",
             code="target_fails",
         )
 

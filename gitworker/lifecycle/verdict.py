@@ -1,7 +1,6 @@
 """Record the verdict on submitted work: APPROVED, or sent back with the reason."""
 
 from collections.abc import Mapping
-from shlex import quote
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -13,6 +12,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
@@ -112,7 +112,7 @@ def send_back(
     return Conflict(
         f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
         f" {worker.worker_id} is WORKING again",
-        f"cd {quote(worker.worktree or '.')} && git worker sync",
+        f"cd {quoted(worker.worktree or '.')} && git worker sync",
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
     )
@@ -155,7 +155,7 @@ def send_back_failed(
     publish_views(session, worker.worker_id)
     return Refused(
         f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",
-        f"less {log}",
+        f"less {quoted(log)}",
         code="verify_failed",
     )
 

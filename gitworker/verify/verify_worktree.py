@@ -29,6 +29,7 @@ from gitworker.repo.worktrees.worktree_list import (
     is_contention,
     worktree_of,
 )
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.verify.rules_verify import TREE_VARIABLE
 from gitworker.verify.run_processes import RunProcesses, end_orphans
@@ -87,7 +88,8 @@ class Slot:
         admin = self._admin = require_repository(self.tree).git_dir
         if detached_head(git, admin) != commit:
             raise Unavailable(
-                f"the verify worktree {self.tree} is not at {commit[:12]}", f"rm -rf {self.tree}"
+                f"the verify worktree {self.tree} is not at {commit[:12]}",
+                f"rm -rf {quoted(self.tree)}",
             )
         copy_index(f"{admin}/index", f"{self._beside}.index.tmp")
         os.replace(f"{self._beside}.index.tmp", f"{self._beside}.index")

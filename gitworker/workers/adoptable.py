@@ -12,6 +12,7 @@ from gitworker.repo.hooks.user_hooks import find_own_hooks
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.status.checkout_status import abort_command, open_operation
 from gitworker.repo.worktrees.worktree_list import Worktree, find_checkout, list_worktrees
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_branch
 from gitworker.worktrees.worktree_root import find_barrier
@@ -80,7 +81,7 @@ def _in_worktree(
     busy = open_operation(worktree.admin_dir)
     if busy is not None:
         raise Refused(
-            f"a {busy} is open in {path}", f"git -C {path} {abort_command(busy)}",
+            f"a {busy} is open in {path}", f"git -C {quoted(path)} {abort_command(busy)}",
             code="operation_open",
         )  # fmt: skip
     owner = read_worktree_owner(worktree.admin_dir)
@@ -91,10 +92,13 @@ def _in_worktree(
             code="taken",
         )  # fmt: skip
     if worktree.locked:
-        raise Refused(f"{path} is locked", f"git worktree unlock {path}", code="worktree_locked")
+        raise Refused(
+            f"{path} is locked", f"git worktree unlock {quoted(path)}", code="worktree_locked"
+        )
     if worktree.branch is None or worktree.head is None or ref not in (None, worktree.branch):
         raise Refused(
-            f"{path} is not on a branch with commits", f"git -C {path} switch -c NEW-BRANCH",
+            f"{path} is not on a branch with commits",
+            f"git -C {quoted(path)} switch -c NEW-BRANCH",
             code="detached",
         )  # fmt: skip
     find_checkout(session.git, worktree.branch)  # raises if it is checked out twice
@@ -145,14 +149,15 @@ def _check_place(session: Session, worktree: Worktree) -> None:
         raise Refused(
             f"{path} cannot be moved to the trash, since a rename between it and the repository"
             f" fails ({why})",
-            f"git -C {path} switch --detach   (it stays yours; then adopt the branch alone)",
+            f"git -C {quoted(path)} switch --detach"
+            "   (it stays yours; then adopt the branch alone)",
             code="other_file_system",
         )
     own = find_own_hooks(session.git, worktree.path, worktree.admin_dir)
     if own is not None and session.git.version() < CONFIG_HOOKS_SINCE:
         raise Refused(
             f"{path} has hooks of its own ({own}), which this git cannot run beside ours",
-            f"git -C {path} config --worktree --unset core.hooksPath   (git 2.54 can)",
+            f"git -C {quoted(path)} config --worktree --unset core.hooksPath   (git 2.54 can)",
             code="own_hooks",
         )
 
@@ -160,6 +165,6 @@ def _check_place(session: Session, worktree: Worktree) -> None:
 def _nested(inner: str, outer: str) -> Refused:
     return Refused(
         f"worktree {inner} is inside {outer} and would be removed with it",
-        f"git worktree move {inner} DIRECTORY",
+        f"git worktree move {quoted(inner)} DIRECTORY",
         code="nested",
     )

@@ -1,7 +1,6 @@
 """done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused."""
 
 from dataclasses import dataclass
-from shlex import quote
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
@@ -24,6 +23,7 @@ from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, open_operation, read_status
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.heartbeats import renew_heartbeat
@@ -115,7 +115,7 @@ def _still_conflicts(worker: Worker, conflict: ReplayConflict) -> Conflict:
     return Conflict(
         f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
         " back",
-        f"cd {quote(worker.worktree or '.')} && git worker sync",
+        f"cd {quoted(worker.worktree or '.')} && git worker sync",
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in conflict.paths),
     )

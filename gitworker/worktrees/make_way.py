@@ -6,6 +6,7 @@ from contextlib import suppress
 from gitworker.errors import Refused
 from gitworker.paths import unlock_worktree_of_agent
 from gitworker.repo.plumbing.git import GitFailed
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_task
 from gitworker.worktrees.moved_worktrees import record_place
@@ -52,4 +53,6 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
 
 
 def _taken(path: str) -> Refused:
-    return Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")
+    return Refused(
+        f"{path} is in the way", f"mv {quoted(path)} {quoted(path)}.old", code="path_exists"
+    )

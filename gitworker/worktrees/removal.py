@@ -41,6 +41,7 @@ from gitworker.repo.worktrees.worktree_list import (
     last_head,
     linked_places,
 )
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import (
@@ -85,13 +86,14 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
         if inner is not None:
             raise Refused(
                 f"the worktree {inner} is inside {worker.worktree} and would be removed with it",
-                f"git worktree move {inner} DIRECTORY   (or: git worktree remove {inner})",
+                f"git worktree move {quoted(inner)} DIRECTORY"
+                f"   (or: git worktree remove {quoted(inner)})",
                 code="nested",
             )
     if is_locked(worker):
         raise Refused(
             f"{worker.worktree} is locked",
-            f"git worktree unlock {worker.worktree}",
+            f"git worktree unlock {quoted(worker.worktree or '')}",
             code="worktree_locked",
         )
     refuse_occupied(session, worker)

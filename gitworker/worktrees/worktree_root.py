@@ -12,6 +12,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from gitworker.config import FILE_NAME
 from gitworker.errors import Naming, Refused
 from gitworker.paths import open_regular
+from gitworker.rules_text import quoted
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session, is_inside_name
 
 GITS = frozenset({
@@ -157,7 +158,7 @@ def _refuse_waiting(mark: str) -> None:
     if not (S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)):
         raise Refused(
             f"{mark} is not a file; every git command that reads it waits forever",
-            f"mv {mark} {os.path.dirname(mark)}/found",
+            f"mv {quoted(mark)} {quoted(os.path.dirname(mark))}/found",
             code="place_taken",
         )
 
@@ -190,12 +191,11 @@ def _refuse_far(session: Session, root: str) -> None:
     inside = os.path.relpath(os.path.realpath(root), os.path.dirname(top)).split("/")[0]
     if inside == os.path.basename(top) or not inside.startswith("."):
         return
-    from shlex import quote  # with re, only for the hint
 
     raise Refused(
         f"{FILE_NAME} asks for worktrees in {root}, which is neither in the repository nor beside"
         " it; only the user of this clone can set that",
-        f"git config worker.worktree.root {quote(root)}",
+        f"git config worker.worktree.root {quoted(root)}",
         code="root_not_trusted",
     )
 

@@ -1,13 +1,14 @@
 """The characters of a text from outside that are shown, and the escapes of the others."""
 
 import json
+import shlex
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.rules_text import is_shown, one_line, printable
+from gitworker.rules_text import is_shown, one_line, printable, quoted
 
 HIDDEN = {
     "C0": "\x00\x07\x08\x0b\x0c\r\x1b\x1f",
@@ -52,3 +53,12 @@ def test_json_keeps_its_meaning(text: str) -> None:
     shown = printable(line)
     assert json.loads(shown) == json.loads(line)
     assert not any(unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} for c in shown)
+
+
+@pytest.mark.parametrize(
+    "text", ["/plain/path-1.x", "", "it's", "two words", "$HOME", "a\nb", "ü", "\udcff", "-n", "~"]
+)
+def test_quoted(text: str) -> None:
+    """A quoted path is one word of a shell, as shlex quotes it."""
+    assert quoted(text) == shlex.quote(text)
+    assert shlex.split(quoted(text)) == [text]

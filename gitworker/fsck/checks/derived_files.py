@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from shlex import quote
 from typing import Any
 
 from gitworker import clock
@@ -24,6 +23,7 @@ from gitworker.fsck.rules import is_forgotten
 from gitworker.lifecycle.state_files import expected_views, publish_views
 from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.messages.log_positions import find_log_position
 from gitworker.store.operations import replace_data
@@ -143,7 +143,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
         if is_blob_ref(ref) and ref not in present:
             yield Finding(
                 "blob_gone", ref, f"the large payload of {place} is missing: {paths.blobs}/{ref}",
-                f"ls {quote(paths.archive)}/{ref}   (an archived copy belongs in blobs/)",
+                f"ls {quoted(paths.archive)}/{ref}   (an archived copy belongs in blobs/)",
             )  # fmt: skip
     for name, path in sorted(present.items()):
         if not is_blob_ref(name):
@@ -180,7 +180,7 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
                 yield Finding(
                     "trash_unknown", entry.path,
                     f"no recorded operation removed {entry.path} ({entry.worktree})",
-                    f"git worker gc --unlanded   (deletes it; its files: ls {quote(entry.tree)})",
+                    f"git worker gc --unlanded   (deletes it; its files: ls {quoted(entry.tree)})",
                 )  # fmt: skip
     for name, operation in named.items():
         data = operation.data

@@ -7,7 +7,6 @@ worktree and its admin directory name each other; the old files are kept in the 
 import os
 from collections.abc import Iterator
 from functools import partial
-from shlex import quote
 
 from gitworker.fsck.checks.misplaced import move_aside
 from gitworker.fsck.finding import Finding
@@ -28,6 +27,7 @@ from gitworker.repo.worktrees.ownership import (
     refusal_of,
 )
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.worktrees.moved_worktrees import find_moved, record_place
@@ -60,7 +60,7 @@ def check_belonging(
             "connects the worktree and its admin directory again", partial(_rejoin, owner=owner),
         )  # fmt: skip
     elif flaw in REJOINABLE:  # the directory is not proved to be the worker's
-        yield Finding("worktree_foreign", place, message, f"mv {quote(place)} {quote(place)}.old")
+        yield Finding("worktree_foreign", place, message, f"mv {quoted(place)} {quoted(place)}.old")
     else:
         yield Finding("worktree_foreign", place, message, refusal_of(owner, flaw).hint or "")
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from functools import partial
-from shlex import quote
 
 from gitworker.errors import Conflict
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
@@ -12,6 +11,7 @@ from gitworker.fsck.picture import Picture
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.index_file import find_index_flaw, rebuild_index
 from gitworker.repo.worktrees.worktree_list import Worktree
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -34,7 +34,7 @@ def _rebuild(session: Session, *, tree: Worktree) -> None:
     if find_index_flaw(session.git, tree.path, tree.admin_dir) is None:
         return
     if os.path.lexists(f"{index}.lock"):
-        hint = f"rm {quote(index)}.lock   (if no git command is running)"
+        hint = f"rm {quoted(index)}.lock   (if no git command is running)"
         raise Conflict(f"git has locked the index: {index}.lock exists", hint)
     with private_directory(session.paths.root, "index-") as private:
         if os.path.lexists(index):

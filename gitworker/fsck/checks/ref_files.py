@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from functools import partial
-from shlex import quote
 
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
 from gitworker.fsck.finding import Finding
@@ -14,6 +13,7 @@ from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import OwnershipClaim, has_head
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.payloads.payload import rescue_of
 
@@ -28,7 +28,7 @@ def check_ref_files(picture: Picture) -> Iterator[Finding]:
         message = f"git cannot read the ref file {path}"
         last = _last_oid(picture, ref)
         if last is None:
-            hint = f"mv {quote(path)} {quote(path)}.damaged"
+            hint = f"mv {quoted(path)} {quoted(path)}.damaged"
             yield Finding("ref_damaged", ref, message, hint)
         else:
             yield Finding(
@@ -51,7 +51,7 @@ def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[Finding
         yield Finding("head_damaged", owner.place, message, hint, repair)
     else:  # during a rebase HEAD is detached
         last = _logged(f"{admin}/logs/HEAD") or picture.refs.get(ref or Ref(""), "COMMIT")
-        yield Finding("head_damaged", owner.place, message, f"echo {last} >{quote(path)}")
+        yield Finding("head_damaged", owner.place, message, f"echo {last} >{quoted(path)}")
 
 
 def files_of_refs(picture: Picture) -> Iterator[str]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from functools import partial
-from shlex import quote
 
 from gitworker import clock
 from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
@@ -23,6 +22,7 @@ from gitworker.repo.plumbing.index_file import rebuild_index
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import Flaw, OwnershipClaim, find_flaw, find_named, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.payloads.spawn_data import SpawnData
@@ -75,7 +75,7 @@ def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Finding:
         message = f"git does not list {place} of {worker.worker_id}: its admin directory is missing"
         admin = _pointer(picture, place)
         if admin is None or not has_commit or ref is None:
-            return Finding("admin_gone", place, message, f"mv {quote(place)} {quote(place)}.old")
+            return Finding("admin_gone", place, message, f"mv {quoted(place)} {quoted(place)}.old")
         return Finding(
             "admin_gone", place, message,
             "creates it again on the branch: files stay, staged changes become unstaged",
@@ -101,7 +101,7 @@ def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Ownership
 
 def _missing(worker: Worker, owner: OwnershipClaim) -> Finding:
     """Return the finding of a missing worktree that git lists; it may be unmounted or moved."""
-    place, admin = quote(owner.place), quote(owner.admin_dir or "")
+    place, admin = quoted(owner.place), quoted(owner.admin_dir or "")
     return Finding(
         "worktree_missing", owner.place,
         f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
@@ -140,7 +140,9 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
         repair = partial(_set_head, place=place, ref=ref)
         yield Finding("wrong_head", place, message, hint, repair)
     else:
-        yield Finding("wrong_head", place, message, f"git -C {quote(place)} switch {worker.branch}")
+        yield Finding(
+            "wrong_head", place, message, f"git -C {quoted(place)} switch {worker.branch}"
+        )
 
 
 def check_unowned(picture: Picture) -> Iterator[Finding]:
@@ -159,7 +161,7 @@ def check_unowned(picture: Picture) -> Iterator[Finding]:
         yield Finding(
             "worktree_unowned", tree.path,
             f"{tree.path} is marked as the worktree of {'/'.join(owner)}, which does not have it",
-            f"git worktree remove {quote(tree.path)}   (or: git worker adopt)",
+            f"git worktree remove {quoted(tree.path)}   (or: git worker adopt)",
         )  # fmt: skip
 
 
@@ -200,7 +202,7 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
     elif is_left(age_ms):
         yield Finding(
             "lock_left", path, f"{path} is {age_ms // 1000} s old, probably left by a killed git",
-            f"rm {quote(path)}   (if no git command is running)",
+            f"rm {quoted(path)}   (if no git command is running)",
         )  # fmt: skip
 
 

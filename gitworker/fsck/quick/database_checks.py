@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator
 from itertools import islice
-from shlex import quote
 
 from gitworker import clock
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.observe.text import age_text, one_line
 from gitworker.paths import open_regular
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.log.validate import iter_findings
 from gitworker.store.operations import unfinished_operations
@@ -65,7 +65,7 @@ def check_log(session: Session) -> Iterator[Finding]:
         yield fail(
             "log",
             f"line {one.line_number} of {TRANSITIONS_LOG} violates {one.rule}: {one.message}",
-            f"git worker validate {quote(path)}",
+            f"git worker validate {quoted(path)}",
         )  # fmt: skip
     if not broken:
         yield ok("log", f"{TRANSITIONS_LOG} follows every rule")

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Iterator
-from shlex import quote
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.quick.rules import file_system_of, is_network
@@ -14,6 +13,7 @@ from gitworker.paths import (
     misplaced_text,
     state_paths,
 )
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 
 LINK_NAME = ".worker-state"
@@ -27,7 +27,7 @@ def check_directory(repository: Repository) -> Iterator[Finding]:
     if not os.path.isdir(root):
         if os.path.lexists(root):
             message = f"the state directory {root} is not a directory"
-            hint = f"mv {quote(root)} {quote(root)}.found && git worker init"
+            hint = f"mv {quoted(root)} {quoted(root)}.found && git worker init"
             yield fail("state", message, hint)
         else:
             yield fail("state", f"the state directory {root} does not exist", "git worker init")
@@ -36,10 +36,10 @@ def check_directory(repository: Repository) -> Iterator[Finding]:
     if mode != PRIVATE:
         yield warn(
             "state", f"{root} has mode {mode:04o} instead of 0700: other users may read it",
-            f"chmod 700 {quote(root)}",
+            f"chmod 700 {quoted(root)}",
         )  # fmt: skip
     elif not os.access(root, os.W_OK):
-        yield fail("state", f"{root} is not writable", f"ls -ld {quote(root)}")
+        yield fail("state", f"{root} is not writable", f"ls -ld {quoted(root)}")
     else:
         yield ok("state", f"state directory {root}, mode 0700")
     for path in find_misplaced(root):
@@ -75,7 +75,7 @@ def check_link(session: Session) -> Iterator[Finding]:
     elif os.path.realpath(link) != os.path.realpath(root):
         yield warn(
             "link", f"{link} does not point to the state directory",
-            f"mv {quote(link)} {quote(f'{link}-found')} && git worker init",
+            f"mv {quoted(link)} {quoted(f'{link}-found')} && git worker init",
         )  # fmt: skip
     else:
         yield ok("link", f"{LINK_NAME} points to the state directory")

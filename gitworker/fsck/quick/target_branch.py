@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from shlex import quote
 
 from gitworker import clock
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.observe.text import age_text
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.worktree_list import list_worktrees
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 
 AT_WORK_MS = 60_000  # git rarely moves files for longer
@@ -28,7 +28,7 @@ def check_target(session: Session) -> Iterator[Finding]:
     if len(places) > 1:
         findings.append(
             warn("target", f"{name} is checked out more than once, so no work can land",
-                 f"git -C {quote(places[-1].path)} switch --detach")
+                 f"git -C {quoted(places[-1].path)} switch --detach")
         )  # fmt: skip
     for place in places:
         lock = f"{place.admin_dir}/index.lock"
@@ -36,7 +36,7 @@ def check_target(session: Session) -> Iterator[Finding]:
         if age_ms is not None and age_ms > AT_WORK_MS:
             findings.append(
                 warn("target", f"{lock} is {age_text(age_ms)} old, probably left by a killed git",
-                     f"rm {quote(lock)}   (if no git command is running)")
+                     f"rm {quoted(lock)}   (if no git command is running)")
             )  # fmt: skip
     yield from findings or [ok("target", f"work lands on {name}")]
 

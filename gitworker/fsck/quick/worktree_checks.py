@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from shlex import quote
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules import holds_task
@@ -14,6 +13,7 @@ from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
 from gitworker.store.records.tips import all_tips
@@ -108,7 +108,7 @@ def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
     for path, tree in listed.items():
         if not os.path.isdir(path) and path not in owned and read_worktree_owner(tree.admin_dir):
             message = f"git lists {path}, which does not exist and belongs to no worker"
-            yield warn("worktrees", message, f"git worktree remove {quote(path)}")
+            yield warn("worktrees", message, f"git worktree remove {quoted(path)}")
 
 
 def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
@@ -129,6 +129,6 @@ def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> 
             known = path in listed
             if known and read_worktree_owner(listed[path].admin_dir) in landed:
                 continue
-            hint = f"git worktree remove {quote(path)}" if known else f"ls -la {quote(path)}"
+            hint = f"git worktree remove {quoted(path)}" if known else f"ls -la {quoted(path)}"
             kind = "worktree" if known else "directory"
             yield warn("worktrees", f"{kind} {path} belongs to no worker", hint)

@@ -34,6 +34,7 @@ from gitworker.repo.worktrees.worktree_list import (
     find_checkout,
     is_half_made,
 )
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
@@ -270,7 +271,9 @@ def _make_again(session: Session, restored: RestoredWorker, place: str) -> None:
 
 def path_exists(place: str) -> Refused:
     """Return the refusal for a path that something else occupies."""
-    return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
+    return Refused(
+        f"{place} is in the way", f"mv {quoted(place)} {quoted(place)}.old", code="path_exists"
+    )
 
 
 def _is_ours(session: Session, restored: RestoredWorker, place: str) -> bool:

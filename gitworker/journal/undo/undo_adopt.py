@@ -24,6 +24,7 @@ from gitworker.repo.plumbing.refs import find_head_ref, find_ref, read_refs, req
 from gitworker.repo.status.checkout_status import abort_command, open_operation
 from gitworker.repo.worktrees.ownership import require_checkout
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation
@@ -100,7 +101,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
     busy = open_operation(admin_dir)
     if busy is not None:
         raise Refused(
-            f"a {busy} is open in {place}", f"git -C {place} {abort_command(busy)}",
+            f"a {busy} is open in {place}", f"git -C {quoted(place)} {abort_command(busy)}",
             code="operation_open",
         )  # fmt: skip
     data = done.payload(AdoptData)

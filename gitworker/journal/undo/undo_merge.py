@@ -7,7 +7,6 @@ branch is restored to its state before the replay; a rescue ref keeps the replay
 
 import os
 from contextlib import suppress
-from shlex import quote
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
@@ -38,6 +37,7 @@ from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.rescue.trash import repair_trash
 from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
+from gitworker.rules_text import quoted
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_undo, find_last_operation
@@ -122,7 +122,7 @@ def _missing(landing: Operation, place: str) -> Refused:
         f"the worktree of {landing.worker_id} is not at {place}: it was moved by hand, deleted or"
         " unmounted",
         f"git worktree repair NEW-PLACE   (if it was deleted: git worktree remove --force --force"
-        f" {quote(place)}; then undo again)",
+        f" {quoted(place)}; then undo again)",
         code="worktree_missing",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from gitworker import clock
@@ -19,6 +18,7 @@ from gitworker.observe.inbox.rules import (
 )
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import next_command
+from gitworker.rules_text import quoted
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
@@ -95,7 +95,7 @@ def _command(worker: Worker, kind: str) -> str:
         return f"git worker send {name} TEXT"
     if kind == RETURNED:
         if worker.returned_by == "merge_conflict" and worker.worktree:
-            return f"cd {shlex.quote(worker.worktree)} && git worker sync"
+            return f"cd {quoted(worker.worktree)} && git worker sync"
         return f"git worker resume {name}"
     return next_command(name, worker.state, task_status=None, stale_from=worker.stale_from)
 

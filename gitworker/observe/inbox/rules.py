@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from gitworker.model.message import MessageType
 from gitworker.model.worker import WorkerState
-from gitworker.rules_text import one_line
+from gitworker.rules_text import one_line, quoted
 
 TEXT_SHOWN = 300
 FILES_SHOWN = 5
@@ -114,7 +113,7 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
     """Return the command with which a worker acts on a message; None if there is none."""
     fields = payload if isinstance(payload, dict) else {}
     if type == MessageType.QUESTION:
-        return f"git worker send {shlex.quote(sender)} --reply-to {seq} TEXT"
+        return f"git worker send {quoted(sender)} --reply-to {seq} TEXT"
     if type == MessageType.REVIEW_RESULT:
         return VERDICT_COMMANDS.get(str(fields.get("verdict")))
     if type == MessageType.CMD:
@@ -122,7 +121,7 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
     if type == MessageType.CONFLICT_WARNING:
         if not fields.get("with_task"):  # it is the target
             return "git worker sync"
-        return f"git diff HEAD...{shlex.quote(str(fields.get('with_branch')))}"
+        return f"git diff HEAD...{quoted(str(fields.get('with_branch')))}"
     return None
 
 

@@ -7,7 +7,6 @@ compare-and-set.
 """
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,6 +38,7 @@ from gitworker.repo.status.checkout_status import (
     read_status,
 )
 from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.rules_text import quoted
 
 UPDATING = b"Updating "
 NAMED_AT_MOST = 100_000  # characters of paths on a command line; the limit may be 128 KiB
@@ -127,8 +127,8 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
             raise Conflict(
                 f"a killed git left a partial checkout in {worktree}"
                 f" ({name_paths(moved or [c.path for c in changes])}), and {admin_dir}/index.lock",
-                f"rm {admin_dir}/index.lock   (only if no git command is running there), then:"
-                " git worker recover",
+                f"rm {quoted(admin_dir)}/index.lock   (only if no git command is running there),"
+                " then: git worker recover",
                 code="index_locked",
                 detail="\n".join(moved),
             )
@@ -212,7 +212,7 @@ def _merge(here: Git, step: TargetMove, *, worktree: str, changes: tuple[Change,
         because = "" if cause is None else f": {cause.message}"
         raise Refused(
             f"git could not fast-forward {step.name} in {worktree}; nothing was changed{because}",
-            f"git -C {worktree} status" if cause is None else cause.hint,
+            f"git -C {quoted(worktree)} status" if cause is None else cause.hint,
             code="merge_refused",
             detail=done.complaint,
         )
@@ -290,7 +290,7 @@ def _put_back(here: Git, checkout: PartialCheckout) -> None:
     raise Conflict(
         f"git stopped while it moved the files of {here.directory}, and these could not be put"
         f" back: {name_paths(left.missing)}",
-        f"git -C {here.directory} checkout -- {shlex.quote(left.missing[0])}"
+        f"git -C {quoted(here.directory)} checkout -- {quoted(left.missing[0])}"
         "   (shows the reason), then: git worker recover",
         code="checkout_broken",
         detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),
@@ -310,7 +310,7 @@ def _take_back(here: Git, step: TargetMove, *, moved_from: Oid | None, worktree:
             raise Conflict(
                 f"{worktree} was switched to {wrong} at the same time; that branch was moved from"
                 f" {moved_from[:12]} to {step.new[:12]} and could not be moved back",
-                f"git -C {worktree} reset --keep {moved_from[:12]}",
+                f"git -C {quoted(worktree)} reset --keep {moved_from[:12]}",
                 code="wrong_branch_moved",
                 detail=failure.message,
             ) from failure

@@ -35,6 +35,7 @@ from gitworker.repo.status.checkout_status import (
     read_status,
 )
 from gitworker.repo.worktrees.ownership import require_checkout
+from gitworker.rules_text import quoted
 
 MARKER = "gitworker move"
 DETACHED = Ref("HEAD")
@@ -256,7 +257,7 @@ def _link(move: BranchMove) -> None:
             if pause_s is None:
                 raise Conflict(
                     f"another git process holds {move.lock}",
-                    f"ls -l {move.lock}",
+                    f"ls -l {quoted(move.lock)}",
                     code="index_locked",
                 ) from None
             sleep(pause_s)
@@ -267,14 +268,14 @@ def _check(here: Git, move: BranchMove) -> None:
     if operation is not None:
         raise Refused(
             f"a {operation} is in progress in {move.worktree}",
-            f"git -C {move.worktree} {abort_command(operation)}",
+            f"git -C {quoted(move.worktree)} {abort_command(operation)}",
             code="operation_open",
         )
     head = find_head_ref(here)
     if (head or DETACHED) != move.ref:
         raise Conflict(
             f"{move.worktree} is on {head or 'a detached HEAD'}, not on {move.ref}",
-            f"git -C {move.worktree} status",
+            f"git -C {quoted(move.worktree)} status",
             code="not_on_branch",
         )
     blocked = find_collisions(move.worktree, changes_between(here, move.old, move.new))
@@ -282,7 +283,7 @@ def _check(here: Git, move: BranchMove) -> None:
         raise Refused(
             f"files that git does not track in {move.worktree} would be overwritten:"
             f" {name_paths(blocked)}",
-            f"git -C {move.worktree} status --ignored",
+            f"git -C {quoted(move.worktree)} status --ignored",
             code="would_overwrite",
             detail="\n".join(blocked),
         )
@@ -323,7 +324,7 @@ def _refusal(here: Git, move: BranchMove, failure: GitFailed) -> GitWorkerError:
         return failure
     return Refused(
         f"uncommitted changes in {move.worktree} would be overwritten: {name_paths(overlap)}",
-        f"git -C {move.worktree} commit --all",
+        f"git -C {quoted(move.worktree)} commit --all",
         code="would_overwrite",
         detail="\n".join(sorted(overlap)),
     )

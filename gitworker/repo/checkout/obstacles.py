@@ -14,6 +14,7 @@ from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
 from gitworker.repo.status.checkout_status import abort_command, name_paths, open_operation
+from gitworker.rules_text import quoted
 
 
 def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
@@ -34,14 +35,14 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     if operation is not None:
         raise Refused(
             f"a {operation} is in progress in {worktree}, where {name} is checked out",
-            f"git -C {worktree} {abort_command(operation)}",
+            f"git -C {quoted(worktree)} {abort_command(operation)}",
             code="operation_open",
         )
     lock = f"{repository.git_dir}/index.lock"
     if os.path.lexists(lock) and not (resuming and is_ours(lock)):
         raise Conflict(
             f"another git process holds {lock}, or a killed one left it",
-            f"rm {lock}   (only if no git command is running in {worktree})",
+            f"rm {quoted(lock)}   (only if no git command is running in {worktree})",
             code="index_locked",
         )
     if _is_on(repository, ref):
@@ -65,7 +66,7 @@ def refuse_overlap(
     if dirty:
         raise Refused(
             f"your uncommitted changes in {worktree} overlap with {coming}: {name_paths(dirty)}",
-            f"git -C {worktree} stash",
+            f"git -C {quoted(worktree)} stash",
             code="would_overwrite",
             detail="\n".join(sorted(dirty)),
         )
@@ -73,7 +74,7 @@ def refuse_overlap(
         raise Refused(
             f"files that git does not track in {worktree} are in the way of {coming}:"
             f" {name_paths(untracked)}",
-            f"git -C {worktree} status --ignored",
+            f"git -C {quoted(worktree)} status --ignored",
             code="would_overwrite",
             detail="\n".join(untracked),
         )

@@ -17,6 +17,7 @@ from gitworker.repo.plumbing.refs import move_ref
 from gitworker.repo.status.checkout_status import changes_between, find_collisions, read_status
 from gitworker.repo.status.hidden_files import hidden_changes
 from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.rules_text import quoted
 
 
 def require_rewindable(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> None:
@@ -33,7 +34,7 @@ def require_rewindable(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str)
     if status.unmerged:  # git would refuse, but only after the branch has moved
         raise Refused(
             f"{worktree} has files in conflict",
-            f"git -C {worktree} status",
+            f"git -C {quoted(worktree)} status",
             code="unmerged",
         )
     refuse_overlap(

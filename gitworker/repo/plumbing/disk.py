@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from gitworker.errors import Naming, Refused
 from gitworker.paths import find_top, open_regular
+from gitworker.rules_text import quoted
 
 OWNER_ALL = 0o700
 READ_BY_GIT = frozenset({".git", ".gitattributes", ".gitignore", ".gitmodules", ".mailmap"})
@@ -49,7 +50,7 @@ def make_own_directory(path: str) -> None:
     if mode and not stat.S_ISDIR(mode):
         raise Refused(
             f"{path} is not a directory, and gitworker keeps files of its own there",
-            f"mv {path} {path}.found",
+            f"mv {quoted(path)} {quoted(path)}.found",
             code="place_taken",
         )
     os.makedirs(path, exist_ok=True)

@@ -13,6 +13,7 @@ from gitworker.model.ids import Oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
 from gitworker.repo.plumbing.lock import held_environment
+from gitworker.rules_text import quoted
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
@@ -123,7 +124,7 @@ class Git:
         if fifo is None:
             return None
         message = f"{fifo} is a FIFO; every git that reads it waits for ever"
-        failure = GitFailed(message, f"rm {fifo}", code="place_taken")
+        failure = GitFailed(message, f"rm {quoted(fifo)}", code="place_taken")
         failure.status = 1
         return failure
 

@@ -4,10 +4,10 @@ Pure: maps git's untranslated standard error to the cause, the file and a comman
 """
 
 import re
-from shlex import quote
 from typing import NamedTuple
 
 from gitworker.model.ref_names import ALL
+from gitworker.rules_text import quoted
 
 LOCKED = (
     re.compile(r"[Uu]nable to create '(?P<path>[^'\n]+\.lock)': File exists"),
@@ -122,7 +122,7 @@ def _damage(complaint: str, directory: str) -> FailureCause | None:
 
 def _repair_from_main(common_dir: str) -> str:
     """Return the repair, run from the main checkout: git fails inside the damaged worktree."""
-    return f"git -C {quote(common_dir.removesuffix('/.git'))} worker fsck --repair"
+    return f"git -C {quoted(common_dir.removesuffix('/.git'))} worker fsck --repair"
 
 
 def find_unwritten(complaint: str, directory: str) -> str | None:
@@ -142,7 +142,7 @@ def explain_lock(lock: str) -> FailureCause:
     """Return the cause of a failure on a lock file of git that exists."""
     return FailureCause(
         f"{lock} exists: another git command is running, or a killed one left it",
-        f"rm {quote(lock)}   ({ALONE})",
+        f"rm {quoted(lock)}   ({ALONE})",
         "git_locked",
         TRANSIENT_STATUS,
     )
@@ -151,9 +151,9 @@ def explain_lock(lock: str) -> FailureCause:
 def _of_system(reason: str, path: str) -> FailureCause:
     code = CAUSES[reason]
     if code == "no_permission":
-        hint = f"ls -ld {quote(path)}"
+        hint = f"ls -ld {quoted(path)}"
     else:
-        hint = "ulimit -n" if code == "system" else f"df -h {quote(path)}"
+        hint = "ulimit -n" if code == "system" else f"df -h {quoted(path)}"
     return FailureCause(f"git cannot write {path}: {reason}", hint, code, REFUSED_STATUS)
 
 

@@ -5,9 +5,8 @@ is refused in one line before anything is written. git has no exit statuses for 
 messages are matched (LC_ALL=C).
 """
 
-from shlex import quote
-
 from gitworker.errors import Unavailable
+from gitworker.rules_text import quoted
 
 EXTENSIONS = "unknown repository extension"
 FORMAT = "Expected git repo version"
@@ -32,7 +31,7 @@ def explain(complaint: str) -> Unavailable | None:
             place = words.removeprefix(OWNER).strip("'")
             return Unavailable(
                 f"git does not trust {place}: it belongs to another user",
-                f"git config --global --add safe.directory {quote(place)}",
+                f"git config --global --add safe.directory {quoted(place)}",
                 code="untrusted_owner",
             )
     return None

@@ -22,6 +22,7 @@ from gitworker.processes.jobs import BACKGROUND, start_script
 from gitworker.repo.plumbing.disk import remove_tree, write_atomically
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
 from gitworker.repo.status.converted_files import CONVERTING
+from gitworker.rules_text import quoted
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
 DOOMED = ".doomed-"  # entries being deleted; never restored
@@ -157,7 +158,9 @@ def move_to_trash(
     """
     if is_locked_by_user(admin_dir):
         raise Refused(
-            f"{worktree} is locked", f"git worktree unlock {worktree}", code="worktree_locked"
+            f"{worktree} is locked",
+            f"git worktree unlock {quoted(worktree)}",
+            code="worktree_locked",
         )
     os.makedirs(trash_root, exist_ok=True)
     _require_one_device(trash_root, *filter(os.path.lexists, (worktree, admin_dir)))
@@ -180,7 +183,7 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     """
     place = worktree or entry.worktree
     if os.path.lexists(place):
-        raise Refused(f"{place} exists already", f"ls -la {place}", code="path_taken")
+        raise Refused(f"{place} exists already", f"ls -la {quoted(place)}", code="path_taken")
     os.makedirs(os.path.dirname(place), exist_ok=True)
     admin = _free_name(entry.admin_dir)
     os.makedirs(os.path.dirname(admin), exist_ok=True)
@@ -316,7 +319,7 @@ def _unmovable(path: str, error: OSError) -> Refused:
         why = f"{why} (is it in a lower layer of an overlay, as in a container image?)"
     return Refused(
         f"{path} cannot be moved into or out of the trash: {why}",
-        f"ls -ld {os.path.dirname(path)}   (is it a mount, or not writable for you?)",
+        f"ls -ld {quoted(os.path.dirname(path))}   (is it a mount, or not writable for you?)",
         code="unmovable",
     )
 
@@ -370,7 +373,7 @@ def _require_one_device(directory: str, *paths: str) -> None:
             raise Refused(
                 f"{path} and {directory} are on different file systems, so the trash cannot take it"
                 " by a rename",
-                f"df {path} {directory}",
+                f"df {quoted(path)} {quoted(directory)}",
                 code="cross_device",
             )
 

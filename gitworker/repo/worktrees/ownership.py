@@ -22,6 +22,7 @@ from gitworker.paths import (
     require_repository,
 )
 from gitworker.repo.plumbing.git import Git
+from gitworker.rules_text import quoted
 
 HEAD_PREFIX = "ref: "
 REFTABLE_HEAD = f"{BRANCHES}.invalid"
@@ -187,11 +188,10 @@ def require_on_branch(git: Git, owner: OwnershipClaim) -> None:
     head = read_head(git, owner)
     if head == owner.ref:
         return
-    from shlex import quote  # 8 ms, only for a refusal
 
     branch = short_name(owner.ref or "")
     found = "a detached HEAD" if head is None else short_name(head)
-    place = quote(owner.place)
+    place = quoted(owner.place)
     raise Refused(
         f"{owner.place} is on {found}, not on {branch}",
         f"git -C {place} switch {branch}   (keeps uncommitted changes, or git refuses)",
@@ -296,9 +296,8 @@ def describe(owner: OwnershipClaim, flaw: Flaw) -> str:
 
 def refusal_of(owner: OwnershipClaim, flaw: Flaw) -> NotFound | Refused | Conflict:
     """Return the refusal for a flaw; its hint never runs git inside the directory."""
-    from shlex import quote  # 8 ms, only for a refusal
 
-    place = quote(owner.place)
+    place = quoted(owner.place)
     hint = "git worker fsck --repair"
     if flaw is Flaw.MISSING:
         hint = (

@@ -23,6 +23,7 @@ from gitworker.repo.status.embedded_repositories import find_embedded, own_git_d
 from gitworker.repo.status.hidden_files import holds_work
 from gitworker.repo.status.tracked_files import is_inside
 from gitworker.repo.worktrees.worktree_list import detached_heads, worktree_of
+from gitworker.rules_text import quoted
 
 GITLINK = b"160000"
 UPDATE = ("submodule", "--quiet", "update", "--init", "--reference")
@@ -167,7 +168,7 @@ def _fetch(git: Git, here: Git, path: str, *, source: str, limit_s: int) -> None
     raise Refused(
         f"the submodule {path} of {here.directory} cannot be populated: its commit is not in the"
         " main checkout and cannot be fetched",
-        f"git -C {git.directory} submodule update --init {path}",
+        f"git -C {quoted(git.directory)} submodule update --init {quoted(path)}",
         code="submodule_missing",
     )
 

@@ -17,6 +17,7 @@ from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import delete_branch, find_head_ref, find_ref
 from gitworker.repo.worktrees.main_worktree import find_separate
+from gitworker.rules_text import quoted
 
 # git's messages if another process holds one of its lock files for a moment.
 CONTENTION = ("could not lock config file", "File exists", "Another git process", *OTHER_WORKTREES)
@@ -81,7 +82,7 @@ def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
     if alone and len(found) > 1:
         raise Refused(
             f"{name} is checked out more than once: {', '.join(found)}",
-            f"git -C {found[-1]} switch --detach",
+            f"git -C {quoted(found[-1])} switch --detach",
             code="checked_out_twice",
         )
     return found[0] if found else None
@@ -206,7 +207,7 @@ def add_worktree(
     if find_ref(git, ref_of(branch)) is not None:
         raise _taken(branch, path)
     if os.path.lexists(path) and not _is_empty_directory(path):
-        raise Refused(f"{path} exists already and is not empty", f"ls -la {path}")
+        raise Refused(f"{path} exists already and is not empty", f"ls -la {quoted(path)}")
     settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
     _try_patiently(
         lambda: _attempt(git, path=path, branch=branch, base=base, settings=settings), branch

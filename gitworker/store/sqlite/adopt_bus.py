@@ -11,6 +11,7 @@ import apsw
 
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
+from gitworker.rules_text import quoted
 from gitworker.store.sqlite.database import WriteGate, translated
 from gitworker.store.sqlite.migrate import copy_database, require_known_protocol
 
@@ -59,7 +60,7 @@ def _move(directory: str, target: str) -> None:
     except OSError as error:
         raise Unavailable(
             f"cannot move {directory} into the state directory: {error.strerror}",
-            f"mv {directory} {target}",
+            f"mv {quoted(directory)} {quoted(target)}",
             code="not_adopted",
         ) from error
 

@@ -1,7 +1,5 @@
 """git worker switch."""
 
-import shlex
-
 import click
 
 from gitworker.cli import output
@@ -10,6 +8,7 @@ from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.cli.shell.integration import is_integrated, loader
 from gitworker.errors import Refused
 from gitworker.observe.workers.path import json_path
+from gitworker.rules_text import quoted
 
 
 @click.command("switch", cls=GitworkerCommand)
@@ -35,7 +34,7 @@ def command(call: CommandLine, worker: str | None) -> None:
     else:
         raise Refused(
             f"without shell integration the shell stays here; load it: {loader()}",
-            f"cd {shlex.quote(found.path)}",
+            f"cd {quoted(found.path)}",
             code="no_integration",
         )
     if found.flaw is not None:

@@ -10,6 +10,7 @@ import click
 
 from gitworker.cli.options import TaskId, WorkerId
 from gitworker.errors import Invalid, NotFound
+from gitworker.rules_text import quoted
 
 if TYPE_CHECKING:
     AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -78,9 +79,7 @@ def read_text(message: str | None, file: str | None) -> bytes | None:
 def _with_example(error: Invalid, words: str, command: str) -> Invalid:
     """Return the error with the command for a task in words, if the value looks like words."""
     if any(character.isspace() for character in words.strip()):
-        from shlex import quote  # 2 ms, only for this error
-
-        error.hint = f"{command} -m {quote(words)}"
+        error.hint = f"{command} -m {quoted(words)}"
     return error
 
 
