@@ -115,11 +115,19 @@ def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
     if hint is not None:
         worker = next((quoted(word) for word in args[1:] if word[:1] != "-"), "WORKER")
         return Invalid(message, hint.replace("{worker}", worker), code="usage")
+    if not group and _is_worker(args[0]):
+        return Invalid(f"{message}: it is a worker", f"{PROGRAM} show {words}", code="usage")
     near = near_words(args[0], known if group else [*known, *ALIASES])
     if not near:
         return Invalid(message, f"{path} -h", code="usage")
     message += f"; did you mean {', '.join(near)}?"
     return Invalid(message, f"{path} {' '.join(map(quoted, [near[0], *args[1:]]))}", code="usage")
+
+
+def _is_worker(word: str) -> bool:
+    from gitworker.cli.shell.completion import complete_workers  # 1 ms, only for an unknown word
+
+    return any(item.value == word for item in complete_workers(word))
 
 
 GROUP = LazyGroup("git-worker", help_sections(), description=DESCRIPTION)

@@ -13,6 +13,7 @@ from gitworker.settings.effective_settings import (
     SettingValue,
     effective_settings,
     find_config,
+    label_of,
     unset_command,
 )
 from gitworker.settings.gather import SettingsPlace
@@ -68,11 +69,12 @@ def unset_setting(place: SettingsPlace, name: str) -> None:
         return
     if entry.scope != LOCAL:
         raise Refused(
-            f"{entry.key} is set in {entry.source}, outside of this repository",
+            f"{entry.key} is set outside of this repository ({label_of(entry)})",
             unset_command(entry),
             code="set_elsewhere",
         )
-    place.git.run("config", "--file", entry.source, "--unset-all", entry.key)
+    file = ("--file", entry.source) if entry.source else ("--local",)  # an included file
+    place.git.run("config", *file, "--unset-all", entry.key)
 
 
 def _require_owner(place: SettingsPlace) -> None:

@@ -1,6 +1,7 @@
 """The effective value of every setting with its origin, and the errors in the sources."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from gitworker.config import (
@@ -21,12 +22,16 @@ RECORDED = "recorded"
 FILE = "file"
 CONFIG = "config"
 ENVIRONMENT = "environment"
+COMMAND_SCOPE = "command"
 IGNORED_SCOPE = "worktree"  # an agent could set it for itself
 OURS = "worker."
 
 
 class ConfigValue(NamedTuple):
-    """One entry of git config: its scope (`local`), the file, the key and the text."""
+    """One entry of git config: its scope (`local`), the file, the key and the text.
+
+    The file is an absolute path; "" for the repository's own file and for `-c` and variables.
+    """
 
     scope: str
     source: str
@@ -106,8 +111,16 @@ def find_config(config: Sequence[ConfigValue], name: str) -> ConfigValue | None:
 
 
 def unset_command(entry: ConfigValue) -> str:
-    """Return the git command that removes an entry."""
-    return f"git config --{entry.scope} --unset-all {entry.key}"
+    """Return the command that removes an entry."""
+    if entry.scope == COMMAND_SCOPE:
+        return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS   (or leave out git -c)"
+    place = f"--file {quote(entry.source)}" if entry.source else "--local"
+    return f"git config {place} --unset-all {entry.key}"
+
+
+def label_of(entry: ConfigValue) -> str:
+    """Return the name of an entry's origin: `git config, local`."""
+    return f"git config, {entry.scope}" + (f": {entry.source}" if entry.source else "")
 
 
 def _later_values(name: str, sources: Sources) -> list[tuple[SettingValue, str]]:
@@ -115,8 +128,8 @@ def _later_values(name: str, sources: Sources) -> list[tuple[SettingValue, str]]
     key, found = key_of(name), []
     entry = find_config(sources.config, name)
     if entry is not None:
-        label = f"git config, {entry.scope}: {entry.source}"
-        found.append((SettingValue(key, entry.text, CONFIG, label), unset_command(entry)))
+        value = SettingValue(key, entry.text, CONFIG, label_of(entry))
+        found.append((value, unset_command(entry)))
     variable = variable_of(name)
     text = sources.env.get(variable)
     if text is not None:
@@ -131,9 +144,9 @@ def _without_effect(config: Sequence[ConfigValue]) -> list[SettingError]:
     for entry in config:
         near = "" if entry.key in known else suggest_keys(entry.key)
         if near:  # without a similar setting it may belong to another program
-            message = f"{entry.key} in {entry.source} is not a setting{near}"
+            message = f"{entry.key} ({label_of(entry)}) is not a setting{near}"
             found.append(SettingError(message, unset_command(entry), is_harmless=True))
         elif entry.key in known and entry.scope == IGNORED_SCOPE:
-            message = f"{entry.key} in {entry.source} has no effect: it is set for one worktree"
+            message = f"{entry.key} ({label_of(entry)}) has no effect: it is set for one worktree"
             found.append(SettingError(message, unset_command(entry), is_harmless=True))
     return found

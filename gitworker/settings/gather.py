@@ -36,7 +36,7 @@ def gather_settings(
     env = os.environ if environment is None else environment
     repository = require_repository(directory, env)
     git = Git(repository.top or repository.common_dir)
-    entries = _read_config(git)
+    entries = _read_config(git, own=f"{repository.common_dir}/config")
     config = {entry.key: entry.text for entry in entries}
     recorded = _find_recorded(state_paths(repository).database)
     named = env.get(variable_of("target")) or config.get(config_key("target"))
@@ -75,12 +75,20 @@ def _find_recorded(database: str) -> str:
         store.close()
 
 
-def _read_config(git: Git) -> list[ConfigValue]:
-    """Return every entry of git config, the one that wins last."""
+def _read_config(git: Git, *, own: str) -> list[ConfigValue]:
+    """Return every entry of git config, the one that wins last; `own` is the repository's file."""
     fields = git.text("config", "--list", "-z", "--show-scope", "--show-origin").split("\0")
     found = []
     for scope, source, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         key, separator, text = entry.partition("\n")
         value = text if separator else "true"  # a key alone is true (git-config(1))
-        found.append(ConfigValue(scope, source.removeprefix("file:"), key, value))
+        found.append(ConfigValue(scope, _find_file(git.directory, source, own), key, value))
     return found
+
+
+def _find_file(directory: str, source: str, own: str) -> str:
+    """Return the absolute path of an origin, "" for the repository's own file or for no file."""
+    if not source.startswith("file:"):
+        return ""
+    path = os.path.realpath(os.path.join(directory, source.removeprefix("file:")))
+    return "" if path == own else path

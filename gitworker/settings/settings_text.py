@@ -25,7 +25,7 @@ def render_value(one: SettingValue, between: str = "\n") -> str:
 
 
 def render_origin(one: SettingValue) -> str:
-    """Return the origin of a value: `default`, `git config, local: .git/config`."""
+    """Return the origin of a value: `default`, `git config, local`."""
     if one.origin == ENVIRONMENT:
         return f"environment ({one.source})"
     return one.source or one.origin

@@ -30,7 +30,7 @@ def test_list(repository: Path) -> None:
     commit_settings(repository, "[merge]\nwindow = 3\n")
     git(repository, "config", "worker.merge.parallel", "2")
     assert row(repository, "merge.window") == ["3", f"{FILE} of main"]
-    assert row(repository, "merge.parallel") == ["2", "git config, local: .git/config"]
+    assert row(repository, "merge.parallel") == ["2", "git config, local"]
     assert row(repository, "gc.days") == ["7", "default"]
     assert not (repository / ".git" / "worker-state").exists()
     document = run(repository, "config", "--json").document
@@ -43,7 +43,7 @@ def test_list(repository: Path) -> None:
 def test_set_and_unset(repository: Path) -> None:
     """A setting is written to git config for every worktree, and unset there."""
     assert ok(repository, "config", "worktree.pool", "2") == (
-        "worktree.pool is 2 (git config, local: .git/config); it was 0"
+        "worktree.pool is 2 (git config, local); it was 0"
     )
     assert git(repository, "config", "worker.worktree.pool") == "2"
     assert ok(repository, "config", "worker.worktree.pool") == "2"
@@ -104,8 +104,9 @@ def test_a_setting_of_the_user(repository: Path, hermetic: Path) -> None:
     answer = run(repository, "config", "--unset", "gc.days")
     assert answer.status == 1
     assert answer.err.splitlines() == [
-        f"error: worker.gc.days is set in {hermetic}/.gitconfig, outside of this repository",
-        "hint: git config --global --unset-all worker.gc.days",
+        "error: worker.gc.days is set outside of this repository"
+        f" (git config, global: {hermetic}/.gitconfig)",
+        f"hint: git config --file {hermetic}/.gitconfig --unset-all worker.gc.days",
     ]
 
 
@@ -116,7 +117,7 @@ def test_a_known_remote_and_branch(repository: Path) -> None:
     ok(repository, "config", "merge.remote", "origin")
     ok(repository, "config", "target", "trunk")
     ok(repository, "init")
-    assert row(repository, "target") == ["trunk", "git config, local: .git/config"]
+    assert row(repository, "target") == ["trunk", "git config, local"]
     ok(repository, "config", "--unset", "target")
     assert row(repository, "target") == ["trunk", "recorded"]
 
@@ -124,7 +125,7 @@ def test_a_known_remote_and_branch(repository: Path) -> None:
 def test_errors_can_be_corrected(scene: Scene) -> None:
     """With an error in the settings, `config` lists it and removes it, and `doctor` reports it."""
     git(scene.root, "config", "worker.gc.days", "soon")
-    problem = "git config, local: .git/config: gc.days is 'soon', not a whole number"
+    problem = "git config, local: gc.days is 'soon', not a whole number"
     assert scene.run("status").err == (
         "error: git config worker.gc.days: gc.days is 'soon', not a whole number\n"
         "hint: git worker config\n"
@@ -159,3 +160,15 @@ def test_a_damaged_database(scene: Scene) -> None:
     ok(scene.root, "init")
     (scene.state / "bus.db").write_bytes(b"no database" * 100)
     assert row(scene.root, "gc.days") == ["7", "default"]
+
+
+def test_an_included_file(repository: Path) -> None:
+    """A setting in a file that the repository's git config includes is unset there."""
+    included = repository / ".git" / "more config"
+    git(repository, "config", "--file", str(included), "worker.gc.days", "3")
+    git(repository, "config", "include.path", "more config")
+    place = repository / "below"
+    place.mkdir()
+    assert row(place, "gc.days") == ["3", f"git config, local: {included}"]
+    ok(place, "config", "--unset", "gc.days")
+    assert row(place, "gc.days") == ["7", "default"]

@@ -76,3 +76,9 @@ def test_aliases_run(scene: Scene) -> None:
     assert ok(scene.root, "add", "-h") == ok(scene.root, "spawn", "-h")
     assert "Other names: new, add, create" in ok(scene.root, "spawn", "-h")
     assert "Other names" not in ok(scene.root, "claim", "list", "-h")
+
+
+def test_the_name_of_a_worker(scene: Scene) -> None:
+    """A worker's name in place of a command leads to the worker."""
+    scene.spawn("sho", "t1")
+    assert scene.run("sho") == usage("'sho': it is a worker", "git worker show sho")

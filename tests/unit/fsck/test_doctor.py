@@ -483,7 +483,8 @@ def test_settings_with_errors(session: Session) -> None:
         ("fail", ".gitworker.toml of the target has an unknown setting: verify.command; did you"
          " mean verify.commands?; nothing lands until it is corrected",
          "git commit .gitworker.toml   (on main, corrected)"),
-        ("warn", "worker.merge.windw in .git/config is not a setting; did you mean merge.window?",
+        ("warn", "worker.merge.windw (git config, local) is not a setting; did you mean"
+         " merge.window?",
          "git config --local --unset-all worker.merge.windw"),
     ]  # fmt: skip
     opened.store.close()

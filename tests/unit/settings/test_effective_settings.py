@@ -11,6 +11,8 @@ from gitworker.settings.effective_settings import (
 )
 from gitworker.settings.settings_text import json_settings, render_origin, render_value
 
+OWN = ("local", "command")
+
 
 def settings(
     file: str = "",
@@ -19,7 +21,10 @@ def settings(
     env: Mapping[str, str] | None = None,
 ) -> SettingList:
     """Return the settings of a file, of entries (scope, key, text) and of an environment."""
-    entries = tuple(ConfigValue(scope, f"{scope}-file", key, text) for scope, key, text in config)
+    entries = tuple(
+        ConfigValue(scope, "" if scope in OWN else f"/{scope} file", key, text)
+        for scope, key, text in config
+    )
     return effective_settings(Sources(recorded, "main", file, entries, env or {}))
 
 
@@ -49,8 +54,8 @@ def test_origins() -> None:
     key = "merge.window"
     assert shown(settings(), key) == ("8", "default")
     assert shown(settings(file), key) == ("2", ".gitworker.toml of main")
-    assert shown(settings(file, user), key) == ("4", "git config, global: global-file")
-    assert shown(settings(file, user, config), key) == ("3", "git config, local: local-file")
+    assert shown(settings(file, user), key) == ("4", "git config, global: /global file")
+    assert shown(settings(file, user, config), key) == ("3", "git config, local")
     assert shown(settings(file, config, env=env), key) == (
         "5", "environment (GITWORKER_MERGE_WINDOW)",
     )  # fmt: skip
@@ -60,7 +65,7 @@ def test_the_recorded_target() -> None:
     """The target is the recorded branch unless a setting names another one."""
     assert shown(settings(recorded="trunk"), "target") == ("trunk", "recorded")
     named = settings("", ("local", "worker.target", "next"), recorded="trunk")
-    assert shown(named, "target") == ("next", "git config, local: local-file")
+    assert shown(named, "target") == ("next", "git config, local")
 
 
 def test_values_as_text() -> None:
@@ -84,8 +89,8 @@ def test_a_wrong_value_has_no_effect() -> None:
     )  # fmt: skip
     assert shown(found, "claims.lease_s") == ("7", ".gitworker.toml of main")
     assert [tuple(one) for one in found.errors] == [
-        ("git config, global: global-file: claims.lease_s is 'soon', not a whole number",
-         "git config --global --unset-all worker.claims.lease-s", False),
+        ("git config, global: /global file: claims.lease_s is 'soon', not a whole number",
+         "git config --file '/global file' --unset-all worker.claims.lease-s", False),
         ("GITWORKER_MERGE_WINDOW: merge.window is 0; it must be at least 1",
          "unset GITWORKER_MERGE_WINDOW", False),
     ]  # fmt: skip
@@ -110,8 +115,16 @@ def test_entries_without_effect() -> None:
     )  # fmt: skip
     assert shown(found, "review.self") == ("false", "default")
     assert [tuple(one) for one in found.errors] == [
-        ("worker.merge.windw in local-file is not a setting; did you mean merge.window?",
+        ("worker.merge.windw (git config, local) is not a setting; did you mean merge.window?",
          "git config --local --unset-all worker.merge.windw", True),
-        ("worker.review.self in worktree-file has no effect: it is set for one worktree",
-         "git config --worktree --unset-all worker.review.self", True),
+        ("worker.review.self (git config, worktree: /worktree file) has no effect: it is set for"
+         " one worktree",
+         "git config --file '/worktree file' --unset-all worker.review.self", True),
     ]  # fmt: skip
+
+
+def test_a_value_of_the_command_line() -> None:
+    """A value of `git -c` or of a variable is removed where it was given."""
+    (error,) = settings("", ("command", "worker.gc.days", "soon")).errors
+    assert error.message == "git config, command: gc.days is 'soon', not a whole number"
+    assert error.hint.startswith("unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS ")
