@@ -45,7 +45,10 @@ VOLATILE = (
 # Only the status is compared. gc counts the worktrees that the background deletion left, and that
 # keeps one, for safety, if git writes anything to standard error (trace2 to a descriptor, warnings
 # of deprecated settings). Messages and agents show times and pids; doctor names dropped variables.
-STATUS_ONLY = ("gc", "agents", "doctor", "exec", "help", "msg")
+STATUS_ONLY = (
+    "gc", "agents", "doctor", "exec", "help", "msg", "inbox", "send", "pause", "continue", "stop",
+    "wait",
+)  # fmt: skip
 NOTE = ("send", "x-note", '{"text": "hello"}')
 # Every verb that the story of the life does not need; the test holds all of them to the real list.
 REST: tuple[tuple[str, ...], ...] = (
@@ -59,6 +62,9 @@ REST: tuple[tuple[str, ...], ...] = (
     ("msg", "stats"), ("msg", "search", "hello"), ("msg", "export", "--git"), ("msg", "prune"),
     ("msg", "request", "x-ask", "{}", "--to", "run", "--timeout", "0"),
     ("validate", ".git/worker-state/transitions.jsonl"), ("verify", "main"),
+    ("config",), ("config", "gc.days", "9"), ("shell-init", "bash"), ("switch", "run"),
+    ("inbox",), ("send", "run", "Hello"), ("pause", "run"), ("continue", "run"), ("stop", "run"),
+    ("wait", "run", "--timeout", "0"), ("resume", "run"), ("task", "text", "t21"), ("land", "run"),
 )  # fmt: skip
 
 
