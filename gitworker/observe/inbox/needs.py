@@ -16,6 +16,7 @@ from gitworker.observe.inbox.rules import (
     is_open_question,
     need_of,
 )
+from gitworker.observe.last_run import read_last_run
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import next_command
 from gitworker.rules_text import quoted
@@ -42,12 +43,12 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
     Nothing is acknowledged: a need ends when it is settled, a message when it is read or answered.
     """
     with session.store.read() as reader:
-        items = [*_workers(reader), *_messages(reader, session, limit)]
+        items = [*_workers(reader, session), *_messages(reader, session, limit)]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     return Inbox(session.actor, clock.now_ms(), tuple(items[:limit]), has_more=len(items) > limit)
 
 
-def _workers(reader: Reader) -> Iterator[InboxItem]:
+def _workers(reader: Reader, session: Session) -> Iterator[InboxItem]:
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
         kind = need_of(
@@ -58,14 +59,14 @@ def _workers(reader: Reader) -> Iterator[InboxItem]:
             yield InboxItem(
                 kind,
                 worker.worker_id,
-                _reason(reader, worker, kind),
+                _reason(reader, session, worker, kind=kind),
                 worker.state_changed_at_ms,
                 command=_command(worker, kind),
                 task=worker.task_id,
             )
 
 
-def _reason(reader: Reader, worker: Worker, kind: str) -> str:
+def _reason(reader: Reader, session: Session, worker: Worker, *, kind: str) -> str:
     """Return the reason in words: the note, the error, the verdict or the stopped landing."""
     if kind == "review":
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
@@ -75,7 +76,15 @@ def _reason(reader: Reader, worker: Worker, kind: str) -> str:
     if kind == RETURNED:
         returned = returned_work(worker)
         return returned_text(returned) if returned else worker.task
-    return worker.last_error or worker.task
+    return ": ".join([worker.last_error or worker.task, *_last_output(reader, session, worker)])
+
+
+def _last_output(reader: Reader, session: Session, worker: Worker) -> list[str]:
+    """Return the last line of the agent whose end is the worker's last error; at most one."""
+    last = read_last_run(session, reader, worker)
+    if last is None or not last.has_failed or last.result.reason != worker.last_error:
+        return []
+    return list(last.lines[-1:])
 
 
 def _stopped_landing(reader: Reader, worker: Worker) -> str:

@@ -10,6 +10,7 @@ from gitworker.liveness.readings import heartbeat_of, process_runs, this_moment
 from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
 from gitworker.model.ids import Oid, Ref, TaskId
 from gitworker.model.ref_names import short_name
+from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
@@ -137,6 +138,7 @@ class WorkerView:
     returned: ReturnedWork | None
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
+    run: LastRun | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class _Stored:
     events: tuple[Event, ...]
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
+    run: LastRun | None
 
 
 def read_show(session: Session, worker: Worker) -> WorkerView:
@@ -187,6 +190,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         returned=returned_work(worker) if is_returned(worker.state) else None,
         conflicts=stored.conflicts,
         conversation=stored.conversation,
+        run=stored.run,
     )  # fmt: skip
 
 
@@ -209,6 +213,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         conversation=read_conversation(
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
+        run=read_last_run(session, reader, worker),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.observe.last_run import json_last_run
 from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
@@ -102,6 +103,7 @@ def json_show(show: WorkerView) -> dict[str, Any]:
         "conflicts": json_overlaps(show.conflicts),
         "conversation": [json_said(said) for said in show.conversation],
         "rescues": [{"ref": one.ref, "commit": one.oid} for one in show.rescues],
+        "run": json_last_run(show.run),
         "events": [json_event(event) for event in show.events],
         "next": show.next_command,
     }
@@ -169,6 +171,11 @@ def _process(show: WorkerView) -> Iterator[tuple[str, str]]:
     if worker.pid is not None:
         host = f" on {worker.host}" if worker.host else ""
         yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
+    run = show.run
+    if run is not None and run.has_failed:
+        age = age_text(max(0, show.now_ms - (run.result.ended_at_ms or 0)))
+        why = "" if run.result.reason == worker.last_error else f": {run.result.reason}"
+        yield "agent", f"{run.result.command}  failed {age} ago{why}"
     if life.heartbeat_age_ms is not None:
         progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
         yield (
@@ -205,6 +212,8 @@ def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
         shown = list(branching.files[:FILES_SHOWN])
         title = f"{count_text(len(branching.files), 'file')} changed"
         yield title, shown + _more(len(branching.files) - len(shown))
+    if show.run is not None and show.run.lines:
+        yield "last output", list(show.run.lines)
     if show.rescues:
         yield "rescued", [f"{one.oid[:SHORT]}  {one.ref}" for one in show.rescues]
     if show.events:

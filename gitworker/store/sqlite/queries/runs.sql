@@ -25,6 +25,10 @@ SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, p
     boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
+-- name: result — the newest run of a worker's task, with its end
+SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason
+FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
+
 -- name: open_act — an open operation on a worker, except its setup
 SELECT kind FROM operations
 WHERE status = 'open' AND worker_id = :worker AND task_id = :task AND kind <> 'setup'

@@ -1,0 +1,59 @@
+"""The last run of a worker's agent: its command, its end, and after a failure its last output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gitworker import clock
+from gitworker.observe.logs.tail import find_agent_log, last_lines
+from gitworker.observe.text import without_escapes
+from gitworker.store.records.run_results import RunResult, find_run_result
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.workers import Worker
+
+LINES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """A run of the worker's present task; `lines` are the last ones of the log of a failed run."""
+
+    result: RunResult
+    lines: tuple[str, ...]
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether the run ended with a failure or by a stop."""
+        return self.result.ended_at_ms is not None and bool(self.result.reason)
+
+
+def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun | None:
+    """Return the newest run of a worker's task; None if no agent ran under supervision."""
+    result = find_run_result(reader, worker.worker_id, worker.task_id)
+    if result is None:
+        return None
+    last = LastRun(result, ())
+    log = find_agent_log(session.paths.logs, worker) if last.has_failed else None
+    if log is None:
+        return last
+    lines, _ = last_lines(log, LINES_SHOWN)
+    shown = (without_escapes(line).strip() for line in lines)
+    return LastRun(result, tuple(line for line in shown if line))
+
+
+def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
+    """Return the run as JSON data."""
+    if last is None:
+        return None
+    result = last.result
+    ended = result.ended_at_ms
+    return {
+        "id": result.id, "command": result.command, "pid": result.pid,
+        "started_at": clock.iso_utc(result.started_at_ms),
+        "ended_at": None if ended is None else clock.iso_utc(ended),
+        "exit_status": result.exit_status, "reason": result.reason, "lines": list(last.lines),
+    }  # fmt: skip

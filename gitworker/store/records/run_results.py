@@ -1,0 +1,26 @@
+"""The newest run of a task, with its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from gitworker.store.api import Reader
+
+
+class RunResult(NamedTuple):
+    """One run; without `ended_at_ms` it is open. The status is None if it is not known."""
+
+    id: int
+    command: str
+    pid: int | None
+    started_at_ms: int
+    ended_at_ms: int | None
+    exit_status: int | None
+    reason: str | None
+
+
+def find_run_result(reader: Reader, worker: str, task: str | None) -> RunResult | None:
+    """Return the newest run of a worker's task, or None."""
+    row = reader.row("runs.result", worker=worker, task=task)
+    return None if row is None else RunResult(**dict(row))

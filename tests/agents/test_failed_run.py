@@ -1,0 +1,48 @@
+"""A failed run is visible afterwards: in `show` and in the inbox, with its last lines."""
+
+from tests.agents.supervised import COMMIT, SupervisedWorker
+from tests.cli.kit import run
+from tests.workers.world import wait_until
+
+FAILING = (
+    "for n in 1 2 3 4 5 6 7; do echo line $n; done; printf '\\033[31mAPI outage\\n\\n'; exit 3"
+)
+
+
+def test_detached_failure(auth: SupervisedWorker) -> None:
+    """A detached run that failed is in the inbox of hq with its reason and its last line."""
+    auth.exec(FAILING, "-d")
+    wait_until(lambda: auth.runs()[0]["ended_at_ms"])
+    inbox = run(auth.world.root, "inbox", root=auth.world.root)
+    assert inbox.out.splitlines()[0] == ("failed auth <age>: it ended with status 3: API outage")
+    shown = run(auth.world.root, "show", "auth", root=auth.world.root).out
+    assert "\nagent     sh -c 'for n in 1 2" in shown
+    assert "exit 3'  failed <age> ago\n" in shown
+    assert "\nlast output\n  line 5\n  line 6\n  line 7\n  API outage\n" in shown
+
+
+def test_json(auth: SupervisedWorker) -> None:
+    """The run is a field of the worker's document: none before, then open, then ended."""
+
+    def shown() -> dict[str, object]:
+        found = run(auth.world.root, "show", "auth", "--json").document["run"]
+        assert found is None or isinstance(found, dict)
+        return found or {}
+
+    assert shown() == {}
+    with auth.running("sleep", "600"):
+        open_run = shown()
+        assert (open_run["command"], open_run["ended_at"]) == ("sleep 600", None)
+    wait_until(lambda: auth.runs()[0]["ended_at_ms"])
+    ended = shown()
+    assert (ended["exit_status"], ended["reason"]) == (137, "it was ended by SIGKILL")
+    assert ended["lines"] == []
+
+
+def test_success(auth: SupervisedWorker) -> None:
+    """A run that handed work in is not reported, and shows no output."""
+    auth.exec(f"echo fine; {COMMIT}")
+    shown = run(auth.world.root, "show", "auth").out
+    assert "last output" not in shown
+    assert "\nagent " not in shown
+    assert run(auth.world.root, "inbox", "--json").document["items"][0]["kind"] == "review"
