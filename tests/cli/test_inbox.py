@@ -1,12 +1,15 @@
 """The inbox, waiting for a worker, and commands to its agent."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, run, running
+from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, run, running, wait_until
+from tests.conftest import git
 
 
 def kinds(cwd: Path, *words: str) -> list[tuple[str, str]]:
@@ -92,7 +95,7 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     ]  # fmt: skip
     assert rows[3][:2] == ("returned", "back")
     assert ("review", "rev", "t2") in rows
-    assert ("landing", "app", "t3 is approved") in rows
+    assert ("landing", "app", "t3 is approved and has not landed") in rows
     assert rows[-1] == ("message", "back", "By the way")
     question = found[0]
     assert question["command"] == f"git worker send back --reply-to {question['seq']} TEXT"
@@ -105,6 +108,20 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     answered = run(scene.root, "msg", "send", "x-note", "--to", "back")
     assert answered.status == 0
     assert run(scene.root, "send", "back", "x", "--reply-to", "99999").status == 4
+
+
+def test_a_landing_that_stopped(scene: Scene) -> None:
+    """A worker needs no person while a queue lands it, but after the queue was killed."""
+    scene.approved("auth", "login")
+    git(scene.root, "config", "worker.verify.commands", "echo begun >&2; sleep 60")
+    with running(scene.root, "merge", "auth", start_new_session=True) as merging:
+        wait_until(lambda: run(scene.root, "queue", "--json").document["windows"])
+        assert kinds(scene.root) == []
+        os.killpg(merging.pid, signal.SIGKILL)
+        merging.wait(DEADLINE_S)
+    (item,) = run(scene.root, "inbox", "--json").document["items"]
+    assert item["text"] == "login is approved and has not landed: its last window was cut off"
+    assert item["command"] == "git worker merge auth"
 
 
 def test_the_inbox_waits(scene: Scene) -> None:

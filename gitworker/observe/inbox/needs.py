@@ -9,6 +9,7 @@ from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
     BLOCKED,
+    LANDING,
     MESSAGE,
     QUESTION,
     RETURNED,
@@ -19,6 +20,7 @@ from gitworker.observe.inbox.rules import (
 from gitworker.observe.last_run import read_last_run
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import next_command
+from gitworker.repo.plumbing.lock import is_held
 from gitworker.rules_text import quoted
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
+    from gitworker.store.windows import QueueWindow
     from gitworker.store.workers import Worker
 
 WINDOWS_READ = 20
+OUTCOMES: dict[str | None, str] = {None: "cut off", "cut_off": "cut off"}
 
 
 def read_needs(session: Session, *, limit: int) -> Inbox:
@@ -42,20 +46,23 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
 
     Nothing is acknowledged: a need ends when it is settled, a message when it is read or answered.
     """
+    is_landing = is_held(session.queue_lock)
     with session.store.read() as reader:
-        items = [*_workers(reader, session), *_messages(reader, session, limit)]
+        workers = _workers(reader, session, is_landing=is_landing)
+        items = [*workers, *_messages(reader, session, limit)]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     return Inbox(session.actor, clock.now_ms(), tuple(items[:limit]), has_more=len(items) > limit)
 
 
-def _workers(reader: Reader, session: Session) -> Iterator[InboxItem]:
+def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[InboxItem]:
+    """Yield the workers that need a person; approved ones do not while a queue lands them."""
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
         kind = need_of(
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
             is_blocked=worker.worker_id in blocked,
         )  # fmt: skip
-        if kind is not None:
+        if kind is not None and not (kind == LANDING and is_landing):
             yield InboxItem(
                 kind,
                 worker.worker_id,
@@ -71,8 +78,8 @@ def _reason(reader: Reader, session: Session, worker: Worker, *, kind: str) -> s
     if kind == "review":
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
         return (review.note if review else "") or worker.task
-    if kind == "landing":
-        return _stopped_landing(reader, worker) or f"{worker.task} is approved"
+    if kind == LANDING:
+        return _landing_text(worker, newest_windows(reader, WINDOWS_READ))
     if kind == RETURNED:
         returned = returned_work(worker)
         return returned_text(returned) if returned else worker.task
@@ -87,15 +94,14 @@ def _last_output(reader: Reader, session: Session, worker: Worker) -> list[str]:
     return list(last.lines[-1:])
 
 
-def _stopped_landing(reader: Reader, worker: Worker) -> str:
-    """Return the outcome of the newest window with the worker's present task, if it ended."""
-    for window in newest_windows(reader, WINDOWS_READ):
-        if window.ended_at_ms is None or window.ended_at_ms < worker.state_changed_at_ms:
-            continue
-        if any(one.get("task") == worker.task_id for one in window.workers):
-            reasons = [one["reason"] for one in window.verdicts if one.get("reason")]
-            return ": ".join(["its landing stopped", str(window.outcome), *reasons[-1:]])
-    return ""
+def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
+    """Return the fact that an approved worker has not landed, with its last window's outcome."""
+    text = f"{worker.task} is approved and has not landed"
+    for window in windows:
+        began = window.started_at_ms >= worker.state_changed_at_ms
+        if began and any(one.get("task") == worker.task_id for one in window.workers):
+            return f"{text}: its last window was {OUTCOMES.get(window.outcome, window.outcome)}"
+    return text
 
 
 def _command(worker: Worker, kind: str) -> str:

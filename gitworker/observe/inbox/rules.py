@@ -37,20 +37,21 @@ VERDICT_COMMANDS: Mapping[str, str] = MappingProxyType(
 ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
     {"stop": "git worker done   (or: git worker fail -m REASON)"}
 )
+BLOCKED = "blocked"
+LANDING = "landing"
 # The states of a worker in which `hq` has to act, most urgent first.
 NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     {
         WorkerState.FAILED: "failed",
         WorkerState.STALE: "stale",
         WorkerState.IN_REVIEW: "review",
-        WorkerState.APPROVED: "landing",
+        WorkerState.APPROVED: LANDING,
     }
 )
 RETURNED = "returned"
-BLOCKED = "blocked"
 QUESTION = "question"
 MESSAGE = "message"
-URGENCY = (QUESTION, BLOCKED, "failed", "stale", RETURNED, "review", "landing", MESSAGE)
+URGENCY = (QUESTION, BLOCKED, "failed", "stale", RETURNED, "review", LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 
