@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Scene, scene
-from tests.cli.kit import DEADLINE_S, Answer, ok, wait_until
+from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, running, wait_until
 from tests.cli.terminal import on_terminal
 from tests.ui.conftest import TASK, Server
 
@@ -171,3 +171,37 @@ def test_without_tmux_on_a_terminal(scene: Scene, without_tmux: dict[str, str]) 
         with open(worktree / ".worker.log", "a") as log:
             log.write("\x1b]0;evil\x07said \x1b[31mnow\x1b[0m\n")
         assert "\x1b" not in terminal.read_until("said now")
+
+
+def test_attach_to_a_detached_agent(server: Server, scene: Scene) -> None:
+    """On a terminal, attach opens the window of an agent that works detached, and shows its log."""
+    script = "echo first words; while ! test -e go; do sleep 0.05; done; echo last words"
+    ok(scene.root, "spawn", "auth", TASK, "-d", "--", "sh", "-c", script)
+    with on_terminal(scene.root, "attach", "auth") as terminal:
+        terminal.read_until("first words")
+        (scene.root / "worktrees" / TASK / "go").touch()
+        terminal.read_until("last words")
+        server.tmux("detach-client", "-s", "gitworker")
+        assert terminal.process.wait(DEADLINE_S) == 0
+    assert server.windows() == [f"gitworker w:{TASK}"]
+
+
+def test_how_to_follow(scene: Scene, without_tmux: dict[str, str]) -> None:
+    """Without tmux, and without a terminal, attach names the command that follows the log."""
+    hint = "hint: git worker log auth -f\n"
+    ok(scene.root, "spawn", "auth", TASK, "-d", "--", "true")
+    answer = scene.run("attach", "auth", env=without_tmux)
+    assert (answer.status, answer.out, answer.err.endswith(hint)) == (1, "", True)
+    answer = scene.run("attach", "auth")
+    assert (answer.status, answer.out, answer.err.endswith(hint)) == (1, "", True)
+
+
+def test_the_log_of_a_detached_agent(scene: Scene) -> None:
+    """`log -f` follows the output of an agent that works detached, to its end."""
+    script = "echo first words; while ! test -e go; do sleep 0.05; done; echo last words; exit 3"
+    ok(scene.root, "spawn", "auth", TASK, "-d", "--", "sh", "-c", script)
+    with running(scene.root, "log", "auth", "-f") as follower:
+        (scene.root / "worktrees" / TASK / "go").touch()
+        shown = ""
+        while "last words" not in shown or "it ended with status 3" not in shown:
+            shown += read_line(follower)

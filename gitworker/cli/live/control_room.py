@@ -5,7 +5,8 @@ from typing import Any
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.live.follow_log import follow_log
-from gitworker.errors import GitWorkerError, Refused, Unavailable
+from gitworker.errors import GitWorkerError, NotFound, Refused, Unavailable
+from gitworker.observe.last_run import read_last_run
 from gitworker.observe.logs.log import json_log, read_log, render_log
 from gitworker.session import Session
 from gitworker.store.workers import Worker
@@ -61,10 +62,29 @@ def open_aside(session: Session, worker: Worker) -> None:
 
 
 def attach(call: CommandLine, session: Session, worker: Worker) -> None:
-    """Go to the window of a worker's task; raise Refused without a terminal or tmux."""
+    """Go to the window of a worker's task; open one for a worker whose agent has run.
+
+    Raises Unavailable without tmux, Refused without a terminal; the hint follows the agent's log.
+    """
     task = require_task(worker)
-    tmux = open_tmux(session.main_top)
-    room = find_task_window(session, tmux, task)
+    follow = f"git worker log {worker.worker_id} -f"
+    try:
+        tmux = open_tmux(session.main_top)
+    except Unavailable as error:
+        error.hint = follow
+        raise
+    try:
+        room = find_task_window(session, tmux, task)
+    except NotFound:
+        if not _has_run(session, worker):
+            raise
+        if tmux.session is None and not _is_on_terminal():
+            raise Refused(
+                f"the log of {worker.worker_id} can be shown in tmux from a terminal only",
+                follow,
+                code="no_terminal",
+            ) from None
+        room = open_task_window(session, tmux, worker)
     fields = _fields(tmux, room)
     if not go_to(tmux, room, on_terminal=_is_on_terminal()):
         raise Refused(
@@ -74,6 +94,11 @@ def attach(call: CommandLine, session: Session, worker: Worker) -> None:
         )
     if call.as_json:
         output.document(fields)
+
+
+def _has_run(session: Session, worker: Worker) -> bool:
+    with session.store.read() as reader:
+        return read_last_run(session, reader, worker) is not None
 
 
 def _enter(call: CommandLine, tmux: Tmux, room: TaskWindow) -> None:

@@ -13,7 +13,9 @@ from gitworker.cli.options import GitworkerCommand, worker_argument
 def command(call: CommandLine, worker: str | None) -> None:
     """Switch to the tmux window of a task.
 
-    Finds the window that watch or spawn --tmux has opened, in any session.
+    Finds the window that watch or spawn --tmux has opened, in any session. If no window shows the
+    task and an agent has run on it, opens one as watch does. Without tmux or a terminal, names the
+    command that follows the agent's log.
 
     \b
       git worker attach login-form
