@@ -1,7 +1,6 @@
 """The effective value of every setting with its origin, and the errors in the sources."""
 
 from collections.abc import Mapping, Sequence
-from shlex import quote
 from typing import NamedTuple
 
 from gitworker.config import (
@@ -16,6 +15,7 @@ from gitworker.config import (
     variable_of,
 )
 from gitworker.errors import Invalid
+from gitworker.rules_text import quoted
 
 DEFAULT = "default"
 RECORDED = "recorded"
@@ -114,7 +114,7 @@ def unset_command(entry: ConfigValue) -> str:
     """Return the command that removes an entry."""
     if entry.scope == COMMAND_SCOPE:
         return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS   (or leave out git -c)"
-    place = f"--file {quote(entry.source)}" if entry.source else "--local"
+    place = f"--file {quoted(entry.source)}" if entry.source else "--local"
     return f"git config {place} --unset-all {entry.key}"
 
 
