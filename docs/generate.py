@@ -144,12 +144,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _walk() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with its full name, groups' own commands after them."""
+    """Yield every command with its full name, a group's own commands after it."""
     context = click.Context(GROUP, info_name=PROGRAM)
     for name in GROUP.list_commands(context):
         command = GROUP.get_command(context, name)
         assert command is not None, name
         if isinstance(command, click.Group):
+            yield name, command
             inner = click.Context(command, info_name=name, parent=context)
             for sub in command.list_commands(inner):
                 found = command.get_command(inner, sub)

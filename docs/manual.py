@@ -62,7 +62,17 @@ def _render(name: str, text: str, version: str) -> Iterator[str]:
         yield from _paragraph(paragraph)
     is_main = name == PROGRAM
     for heading, body in zip(parts[1::2], parts[2::2], strict=True):
-        yield from _section(heading, body, linked=is_main and heading != "Options")
+        if heading == "Options":
+            yield ".SH OPTIONS"
+            yield from _entries(body)
+            continue
+        if is_main and heading == parts[3]:
+            yield ".SH COMMANDS"
+        yield f'.S{"S" if is_main else "H"} "{_escaped(heading if is_main else heading.upper())}"'
+        yield from _entries(body, group=name)
+    other_names = re.search(r"^Other names: (.+)$", text, re.M)
+    if other_names is not None:
+        yield from (".SH OTHER NAMES", _line(other_names[1]))
     if is_main:
         yield ".SH EXIT STATUS"
         for status, meaning in EXIT_STATUSES:
@@ -72,9 +82,8 @@ def _render(name: str, text: str, version: str) -> Iterator[str]:
     yield ", ".join(f"\\fB{_escaped(other)}\\fR(1)" for other in others)
 
 
-def _section(heading: str, body: str, *, linked: bool) -> Iterator[str]:
-    """Yield a section of the help: terms with their texts; `linked` terms have their own page."""
-    yield f'.S{"S" if linked else "H"} "{_escaped(heading if linked else heading.upper())}"'
+def _entries(body: str, *, group: str = "") -> Iterator[str]:
+    """Yield terms with their texts; the terms of a group are commands with a page of their own."""
     term, texts = "", []
     for line in [*body.splitlines(), ""]:
         found = ENTRY.match(line)
@@ -82,7 +91,7 @@ def _section(heading: str, body: str, *, linked: bool) -> Iterator[str]:
             texts.append(line.strip())
         elif found or not line:
             if term:
-                shown = f"{_page(f'{PROGRAM} {term}')}(1)" if linked else term
+                shown = f"{_page(f'{group} {term}')}(1)" if group else term
                 yield from (".TP", f"\\fB{_escaped(shown)}\\fR", _line(_joined(texts)))
             term = found["term"] if found else ""
             texts = [found["text"]] if found and found["text"] else []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.manual import build, render_pages
+from gitworker.cli.command_list import SUBCOMMANDS
 from tests.architecture.house import ROOT
 from tests.cli.test_help import ENTRIES
 
@@ -30,7 +31,7 @@ def render(text: str) -> str:
 
 def test_every_command_has_a_page() -> None:
     """git-worker(1) and one page for each command are made of the command reference."""
-    names = {words.replace(" ", "-") for words in ENTRIES}
+    names = {words.replace(" ", "-") for words in (*ENTRIES, *SUBCOMMANDS)}
     pages = {f"git-worker-{name}.1" for name in names}
     assert set(PAGES) == {"git-worker.1", *pages, *(f"gitworker-{name}.1" for name in names)}
     assert PAGES["gitworker-msg-send.1"] == ".so man1/git-worker-msg-send.1\n"
@@ -60,8 +61,17 @@ def test_the_main_page() -> None:
     """git-worker(1) lists the pages of all commands, the verbs of every day first."""
     page = render(PAGES["git-worker.1"])
     assert page.index("Every day") < page.index("git-worker-spawn(1)") < page.index("Set up")
+    assert page.index("COMMANDS") < page.index("Every day")
     assert "EXIT STATUS" in page
+    linked = re.findall(r"(git-worker-[a-z-]+)\(1\)", page)
+    assert {f"{name}.1" for name in linked} <= set(PAGES)
     assert "git-worktree(1), git-rebase(1)" in page
+
+
+def test_the_page_of_a_group() -> None:
+    """The page of a group lists its commands, and the page of a command its other names."""
+    assert "COMMANDS\n       git-worker-claim-take(1)\n" in render(PAGES["git-worker-claim.1"])
+    assert "OTHER NAMES\n       submit\n" in render(PAGES["git-worker-done.1"])
 
 
 def test_text_is_copied_as_it_is() -> None:
