@@ -47,13 +47,15 @@ def main(arguments: list[str]) -> int:
 
 
 def _drain(common_dir: str) -> int:
-    from gitworker.bus.drain import drain
     from gitworker.bus.files.export import export_logs
     from gitworker.bus.jobs.upkeep_job import start_upkeep_job
+    from gitworker.lifecycle.take_up import publish_commits
     from gitworker.worktrees.pool.pool import refill_pool
 
     session = _open(common_dir)
-    drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
+    publish_commits(
+        session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}")
+    )
     with suppress(OSError):  # the next command brings them up to date
         export_logs(session.store, session.paths)
     _wake_followers(session.paths.bell)

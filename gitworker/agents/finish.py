@@ -40,10 +40,10 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     Status 0 submits the work if there are commits and no uncommitted changes, and others than those
     that were sent back; otherwise the worker remains WORKING, so that a person can look. Any other
     end fails the task, which is tried again. A stop by an order or the time limit blocks the task
-    until it is assigned again. A worker whose state the agent or a person has changed meanwhile is
-    left alone, and so is one whose task is paused or waits for an answer, or whose work was sent
-    back to its author. If the caller has a terminal with a keyboard (`is_attended`), a worker that
-    remains WORKING is bound to the caller's process, as after `start`.
+    until it is resumed or assigned. A worker whose state the agent or a person has changed
+    meanwhile is left alone, and so is one whose task is paused or waits for an answer, or whose
+    work was sent back to its author. If the caller has a terminal with a keyboard (`is_attended`),
+    a worker that remains WORKING is bound to the caller's process, as after `start`.
     """
     code = ending.code
     reason = clipped(ending.why or reason_of(code))

@@ -52,17 +52,26 @@ class MovedRef(NamedTuple):
 Skipped = Callable[[Ref, Exception], None]
 
 
-def _ignore(_ref: Ref, _error: Exception) -> None:
+def ignore(_ref: Ref, _error: Exception) -> None:
     """Report nothing about a branch that cannot be published now: the next drain tries again."""
 
 
+def ignore_worker(_worker: Worker) -> None:
+    """Do nothing about a worker that has committed."""
+
+
 def drain(
-    session: Session, workers: Sequence[Worker] | None = None, *, skipped: Skipped = _ignore
+    session: Session,
+    workers: Sequence[Worker] | None = None,
+    *,
+    skipped: Skipped = ignore,
+    committed: Callable[[Worker], None] = ignore_worker,
 ) -> dict[Ref, Oid]:
     """Publish all unpublished commits, and a heartbeat for each worker whose hook ran.
 
     `workers` are all workers, if the caller has just read them. If the commits of a branch cannot
-    be published now, `skipped` is called and the other branches are still published. Returns the
+    be published now, `skipped` is called and the other branches are still published. `committed` is
+    called with each worker whose commits were published, as it was before. Returns the
     tips of the target and of the workers' branches. Publishes nothing if the state directory is
     read-only.
     """
@@ -90,8 +99,8 @@ def drain(
         try:
             if ref == session.target:
                 _publish_target(session, move)
-            else:
-                _publish_branch(session, holders[ref], move, target_tip)
+            elif _publish_branch(session, holders[ref], move, target_tip):
+                committed(holders[ref])
         except Exception as error:  # noqa: BLE001 - the other branches are still published
             skipped(ref, error)
     if reported:
@@ -118,7 +127,8 @@ def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
     set_tip(writer, ref, oid, now=now)
 
 
-def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oid | None) -> None:
+def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oid | None) -> bool:
+    """Publish the commits of a worker's branch that moved; return whether there were any."""
     with session.store.read() as reader:
         ours = [new for _, new in rewrites_of(reader, move.ref)]
     commits: list[NewCommit] = []
@@ -130,12 +140,13 @@ def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oi
     now = clock.now_ms()
     with session.store.write() as writer:
         if not _claim_move(writer, move, now):
-            return
+            return False
         for commit in commits:
             publish(writer, _progress(worker, commit), now=now)
         if commits:
             set_author_back(writer, worker.worker_id)
             renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
+    return bool(commits)
 
 
 def _publish_target(session: Session, move: MovedRef) -> None:

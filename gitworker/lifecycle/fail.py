@@ -5,8 +5,10 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance, release_task, schedule_retry
+from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.progress import Notice
 from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.heartbeats import renew_heartbeat
@@ -25,12 +27,19 @@ FAILING = {
 }
 
 
-def fail(session: Session, name: str | None, *, reason: str) -> Worker:
-    """Record that the worker failed, with the reason; branch and worktree stay."""
+def fail(session: Session, name: str | None, *, reason: str, on_purpose: bool = False) -> Worker:
+    """Record that the worker failed, with the reason; branch and worktree stay.
+
+    After a failure on purpose a later heartbeat or commit does not resume it.
+    """
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    return _end(session, worker, FAILING.get(worker.state, WorkerEvent.FAIL), reason=reason)
+    if has_failed(worker.state):
+        session.report(Notice(f"worker {worker.worker_id} has failed already: nothing changed"))
+        return worker
+    event = FAILING.get(worker.state, WorkerEvent.FAIL)
+    return _end(session, worker, event, reason=reason, on_purpose=on_purpose)
 
 
 def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
@@ -43,7 +52,9 @@ def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> 
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     task_event = WorkerTaskEvent.TIMEOUT if is_late else WorkerTaskEvent.STOP
-    return _end(session, worker, WorkerEvent.STOP, reason=reason, task_event=task_event)
+    return _end(
+        session, worker, WorkerEvent.STOP, reason=reason, task_event=task_event, on_purpose=True
+    )
 
 
 def _end(
@@ -53,13 +64,14 @@ def _end(
     *,
     reason: str,
     task_event: str | None = None,
+    on_purpose: bool,
 ) -> Worker:
     """End a worker's work: change worker and task, and publish `task_failed` with the reason."""
     now = clock.now_ms()
     with session.store.write() as writer:
         worker = advance(
             writer, worker, event, actor=session.actor, task_event=task_event,
-            metadata={"reason": reason},
+            metadata={"reason": reason, ON_PURPOSE: on_purpose},
         )  # fmt: skip
         set_worker_error(writer, worker.worker_id, reason)
         if worker.task_id:

@@ -15,6 +15,9 @@ TO_WORK: Mapping[WorkerState, WorkerEvent] = MappingProxyType(
         WorkerState.FAILED: WorkerEvent.RESUME,
     }
 )
+ON_PURPOSE = "on_purpose"  # in the metadata of a failure: by a stop order, a limit or `fail`
+HANDED_IN = frozenset({WorkerState.IN_REVIEW, WorkerState.APPROVED})
+AT_HAND = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING})
 INTERRUPTED = frozenset({WorkerState.STALE, WorkerState.FAILED})
 ENDED = MappingProxyType(
     {TaskStatus.COMPLETED: "is complete by now", TaskStatus.CANCELLED: "was cancelled"}
@@ -31,6 +34,24 @@ def event_to_work(state: WorkerState, *, stale_from: WorkerState | None) -> Work
     return TO_WORK.get(state)
 
 
+def has_not_started(state: WorkerState) -> bool:
+    """Return whether a worker has its task and has not begun."""
+    return state is WorkerState.ASSIGNED
+
+
+def has_failed(state: WorkerState) -> bool:
+    """Return whether a worker has failed."""
+    return state is WorkerState.FAILED
+
+
+def may_resume_unasked(state: WorkerState, *, on_purpose: bool) -> bool:
+    """Return whether a heartbeat or a commit ends an interruption.
+
+    A failure on purpose is a decision. A process that had not ended yet may have sent the sign.
+    """
+    return not (on_purpose and state is WorkerState.FAILED)
+
+
 def is_interrupted(state: WorkerState) -> bool:
     """Return whether a worker may have been at work until time or a failure interrupted it."""
     return state in INTERRUPTED
@@ -41,14 +62,21 @@ def is_at_work(state: WorkerState) -> bool:
     return state is WorkerState.WORKING
 
 
+def waits_for_verdict(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker's work was handed in and has not landed yet."""
+    return state in HANDED_IN or (
+        state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW
+    )
+
+
+def may_hand_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
+    """Return whether `done` is possible, after an interruption has ended."""
+    return state in AT_HAND or waits_for_verdict(state, stale_from=stale_from)
+
+
 def resumes(event: WorkerEvent | None) -> bool:
     """Return whether an event takes up the work of a worker that gave up its claim."""
     return event is WorkerEvent.RESUME
-
-
-def recovers(event: WorkerEvent | None) -> bool:
-    """Return whether an event ends STALE."""
-    return event is WorkerEvent.RECOVER
 
 
 def resume_refusal(

@@ -6,20 +6,30 @@ ASSIGNED one starts. Work that was sent back no longer waits for its author.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
+from gitworker.bus.drain import Skipped, drain, ignore
+from gitworker.errors import GitWorkerError
 from gitworker.lifecycle.moves import bring_to_work
 from gitworker.lifecycle.rules_take_up import (
+    ON_PURPOSE,
+    has_not_started,
     is_at_work,
     is_interrupted,
+    may_resume_unasked,
 )
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
+from gitworker.model.ids import Oid, Ref
 from gitworker.paths import StatePaths
 from gitworker.processes.table import Process
 from gitworker.session import Session
 from gitworker.store.api import Writer
+from gitworker.store.messages.transitions import transition_metadata
 from gitworker.store.workers import (
     Worker,
     forget_process,
@@ -28,17 +38,46 @@ from gitworker.store.workers import (
 )
 
 
-def take_up(session: Session, worker: Worker) -> Worker:
+def publish_commits(
+    session: Session, workers: Sequence[Worker] | None = None, *, skipped: Skipped = ignore
+) -> dict[Ref, Oid]:
+    """Publish all unpublished commits, as `drain`; a commit starts or takes up its worker's work.
+
+    A worker that failed on purpose stays FAILED, and so does one whose task another worker holds.
+    """
+    committed: list[Worker] = []
+    refs = drain(session, workers, skipped=skipped, committed=committed.append)
+    for worker in committed:
+        if has_not_started(worker.state) or _may_be_taken_up(session, worker):
+            with suppress(GitWorkerError):  # another worker holds the task, or has just changed it
+                take_up(session, worker, by_commit=True)
+    return refs
+
+
+def take_up_by_heartbeat(session: Session, worker: Worker) -> None:
+    """Take up the work of a worker that sends heartbeats, unless it failed on purpose."""
+    if _may_be_taken_up(session, worker):
+        take_up(session, worker)
+
+
+def take_up(session: Session, worker: Worker, *, by_commit: bool = False) -> Worker:
     """Recover or resume an interrupted worker before its own command; return its present row.
 
     It is bound to the caller's process, if the caller is the worker and the recorded process has
-    ended. Raises Refused if another worker holds the task now.
+    ended. `by_commit`: a commit was published, also by another command; it starts an ASSIGNED
+    worker too. Raises Refused if another worker holds the task now.
     """
-    if not is_interrupted(worker.state) and not worker.waits_for_author:
+    starts = by_commit and has_not_started(worker.state)
+    actor = worker.worker_id if by_commit else session.actor
+    if not (starts or is_interrupted(worker.state) or worker.waits_for_author):
         return worker
-    caller = find_calling_agent() if session.actor == worker.worker_id else None
+    is_own = session.actor == worker.worker_id and not by_commit
+    caller = find_calling_agent() if is_own else None
     with session.store.write() as writer:
-        taken = bring_to_work(writer, worker, actor=session.actor, lease_ms=lease_of(session))
+        current = load_worker(writer, worker.worker_id)
+        if current.task_id != worker.task_id:
+            return current
+        taken = bring_to_work(writer, current, actor=actor, lease_ms=lease_of(session))
         bind_process(writer, session.paths, taken, caller)
         taken = load_worker(writer, worker.worker_id)
     if taken.pid is not None and is_at_work(taken.state):
@@ -69,3 +108,12 @@ def bind_process(
 def lease_of(session: Session) -> int:
     """Return the length of the lease on a task, in milliseconds."""
     return session.settings.claims_lease_s * 1000
+
+
+def _may_be_taken_up(session: Session, worker: Worker) -> bool:
+    """Return whether a heartbeat or a commit brings a worker back to work."""
+    if not is_interrupted(worker.state):
+        return worker.waits_for_author
+    with session.store.read() as reader:
+        facts = transition_metadata(reader, worker.worker_id, worker.version)
+    return may_resume_unasked(worker.state, on_purpose=bool(facts.get(ON_PURPOSE)))

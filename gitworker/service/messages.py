@@ -61,9 +61,10 @@ class MessageMethods(ServiceBase):
         from gitworker.bus.following.listen import listen
         from gitworker.bus.request import wait_reply
         from gitworker.bus.send import MessageDraft
+        from gitworker.lifecycle.take_up import publish_commits
 
         draft = MessageDraft(type, payload, to=to, id=id, correlation_id=subject)
-        with self._acting() as session, listen(session) as waker:
+        with self._acting() as session, listen(session, publish_commits) as waker:
             asked = self._send(session, draft)
             return wait_reply(
                 session.store, session.paths, waker, asked, agent=session.actor,
@@ -114,9 +115,10 @@ class MessageMethods(ServiceBase):
         """Yield messages as they arrive, after position `since` or from now on."""
         from gitworker.bus.following.follow_messages import MessageFilter, follow
         from gitworker.bus.following.listen import listen
+        from gitworker.lifecycle.take_up import publish_commits
 
         chosen = wanted or MessageFilter()
-        with self._reading() as session, listen(session) as waker:
+        with self._reading() as session, listen(session, publish_commits) as waker:
             for message in follow(session.store, session.paths, chosen, since=since, waker=waker):
                 if message is not None:
                     yield message

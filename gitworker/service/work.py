@@ -170,7 +170,7 @@ class WorkMethods(ServiceBase):
         from gitworker.lifecycle.fail import fail
 
         with self._acting() as session:
-            return fail(session, worker, reason=reason)
+            return fail(session, worker, reason=reason, on_purpose=True)
 
     def cancel(self, worker: str) -> FreedWorker:
         """Withdraw a worker's task; its work stays under a rescue ref."""

@@ -1,21 +1,27 @@
-"""done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused."""
+"""done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused.
+
+In review, new commits renew the request without a transition; the same commit changes nothing.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
 from gitworker.branches.replay_branch import BranchTips
 from gitworker.branches.stack import StackBase, find_stack_base
-from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.rules import repeats_conflict
+from gitworker.lifecycle.moves import advance, bring_to_work
+from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict
+from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
+from gitworker.lifecycle.take_up import lease_of, publish_commits, take_up
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_tip, read_refs
@@ -25,15 +31,17 @@ from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.rules_text import quoted
 from gitworker.session import Session
-from gitworker.states.worker_machine import require_transition
+from gitworker.states.worker_machine import require_transition, state_words
+from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.records.reviews import record_review
+from gitworker.store.records.reviews import find_review, record_review
 from gitworker.store.workers import (
     Worker,
     clear_returned,
     load_worker,
     set_pr_url,
     set_review_state,
+    set_stale_from,
 )
 
 
@@ -65,14 +73,18 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+    if is_interrupted(worker.state):  # returned work waits until it is handed in
+        worker = take_up(session, worker)
+    with session.store.read() as reader:
         require_task_held(reader, worker.task_id, worker.worker_id)
-    require_transition(
-        worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
-    )
+    if not may_hand_in(worker.state, stale_from=worker.stale_from):
+        require_transition(
+            worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
+        )
     ref = worker.ref
     _require_landable(session, worker, ref)
     _require_committed(session, worker, submission.commit_message)
-    drain(session)
+    publish_commits(session)
     refs = read_refs(session.git, [session.target, ref])
     tip = refs.get(ref)
     if tip is None:
@@ -92,8 +104,49 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
     if conflict is not None and repeats_conflict(worker.returned_by, worker.returned_tip, tip):
         raise _still_conflicts(worker, conflict)
+    if _is_handed_in(session, worker, tip):
+        _report_unchanged(session, worker)
+        return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
     submitted = _record(session, worker, tip, submission)
     return Submitted(submitted, tip, int(own), conflict.paths if conflict else ())
+
+
+def _is_handed_in(session: Session, worker: Worker, tip: Oid) -> bool:
+    """Return whether this commit already waits for its verdict, or has its approval."""
+    if not waits_for_verdict(worker.state, stale_from=worker.stale_from):
+        return False
+    verdict_of = "approved" if is_approved(worker.state) else "requested"
+    with session.store.read() as reader:
+        review = find_review(reader, worker.worker_id, worker.task_id, verdict_of)
+    return review is not None and review.commit_oid == tip
+
+
+def _report_unchanged(session: Session, worker: Worker) -> None:
+    since = clock.iso_utc_seconds(worker.state_changed_at_ms)
+    words = state_words(worker.state, worker.stale_from)
+    session.report(Notice(f"worker {worker.worker_id} {words} since {since}: nothing changed"))
+
+
+def _advance(writer: Writer, session: Session, worker: Worker, metadata: dict[str, Any]) -> bool:
+    """Move a worker into review; return False if it is there, so that its request is renewed."""
+    current = load_worker(writer, worker.worker_id)
+    if current.task_id != worker.task_id:
+        raise Conflict(
+            f"another command changed worker {worker.worker_id} at the same time",
+            f"git worker show {worker.worker_id}",
+        )
+    actor = session.actor
+    if not waits_for_verdict(current.state, stale_from=current.stale_from):
+        current = bring_to_work(writer, current, actor=actor, lease_ms=lease_of(session))
+        advance(writer, current, WorkerEvent.SUBMIT, actor=actor, metadata=metadata)
+        return True
+    if is_approved(current.state):
+        facts = {"reason": "later commits were handed in"}
+        advance(writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor, metadata=facts)
+    elif is_stale(current.state):
+        advance(writer, current, WorkerEvent.RESUME_REVIEW, actor=actor)
+        set_stale_from(writer, worker.worker_id, None)
+    return False
 
 
 def _missing_branch(worker: Worker) -> Refused:
@@ -185,10 +238,8 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
         clear_returned(writer, worker.worker_id)
         if submission.pr_url:
             set_pr_url(writer, worker, submission.pr_url)
-        advance(
-            writer, worker, WorkerEvent.SUBMIT, actor=session.actor,
-            metadata={"commit": tip, "note": submission.note or None},
-        )  # fmt: skip
+        metadata = {"commit": tip, "note": submission.note or None}
+        is_new = _advance(writer, session, worker, metadata)
         record_review(
             writer, worker.worker_id, worker.task_id, verdict="requested", commit=tip,
             base=worker.base_oid or "", identity=session.actor, note=submission.note, now=now,
@@ -196,7 +247,7 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
         payload = {"branch": worker.branch, "commit": tip, "note": submission.note}
         if pr_url := submission.pr_url or worker.pr_url:
             payload["pr_url"] = pr_url
-        for kind in ("task_done", "review_request"):
+        for kind in ("task_done", "review_request")[not is_new :]:
             publish(
                 writer,
                 Outgoing(

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from gitworker.branches.replay_branch import BranchTips, read_tips
 from gitworker.branches.stack import StackBase, find_stack_base
-from gitworker.bus.drain import drain, record_rewrite
+from gitworker.bus.drain import record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
@@ -30,7 +31,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.stacks import forget_stack, move_stack
-from gitworker.store.workers import Worker, set_author_back
+from gitworker.store.workers import Worker
 
 BEGINS = ("start", "take")
 
@@ -60,7 +61,8 @@ def sync(session: Session, mode: str = "start") -> Synced:
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
     _require_owner(session, worker)
-    drain(session)
+    worker = take_up(session, worker)
+    publish_commits(session)
     with hold(lock_of(session, worker.worker_id), name="sync"):
         return _sync(session, worker, mode)
 
@@ -89,9 +91,8 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
             record_rewrite(writer, worker.ref, old=old, new=new)
         if mode != "abort":
             _record_base(writer, stack_base, has_left=has_left)
-        set_author_back(writer, worker.worker_id)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
-    drain(session)
+    publish_commits(session)
     parent = None if stack_base.parent is None else stack_base.parent.parent_branch
     onto = parent or session.target_name
     return Synced(worker, old, new, stack_base.onto, parent, onto)

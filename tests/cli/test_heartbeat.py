@@ -173,3 +173,19 @@ def sqlite3_writer(database: Path) -> "subprocess.Popen[bytes]":
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     return holder
+
+
+def test_a_failed_worker_resumes(scene: Scene) -> None:
+    """A heartbeat of a worker whose agent has failed brings it back to work."""
+    worktree = scene.spawn("auth", "t1")
+    assert run(scene.root, "exec", "auth", "--", "false").status == 1
+    assert run(worktree, "heartbeat") == Answer(0, "", "")
+    assert "auth\tWORKING\tt1" in ok(scene.root, "list")
+
+
+def test_a_worker_that_gave_up(scene: Scene) -> None:
+    """A heartbeat does not resume a worker that has given up."""
+    worktree = scene.working("auth", "t1")
+    ok(worktree, "fail", "-m", "No")
+    assert run(worktree, "heartbeat") == Answer(0, "", "")
+    assert "auth\tFAILED\tt1" in ok(scene.root, "list")

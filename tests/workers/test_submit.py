@@ -7,8 +7,9 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Conflict
 from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import fail
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import GitFailed
-from gitworker.states.engine import InvalidTransition
 from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from gitworker.workers.start import start
@@ -169,10 +170,70 @@ def test_submit_from_the_worktree(world: World) -> None:
     assert world.worker("auth").state == "IN_REVIEW"
 
 
-def test_submit_twice(world: World) -> None:
-    """Work in review is not submitted again."""
+@pytest.mark.parametrize("stage", ["in_review", "approved"])
+def test_submit_twice(world: World, stage: str) -> None:
+    """Work that was handed in is not handed in again: nothing changes."""
+    getattr(world, stage)("auth", "login", {"a": "1\n"})
+    before = world.picture()
+    said: list[Notice] = []
+    done = submit(world.session(report=said.append), "auth", Submission("again"))  # type: ignore[arg-type]
+    assert done.commit == world.tip("auth/login")
+    assert said[0].text.startswith(f"worker auth is {stage.replace('_', ' ')} since ")
+    assert said[0].text.endswith(": nothing changed")
+    assert world.picture() == before
+
+
+def test_new_commits_renew_the_request(world: World) -> None:
+    """Commits after the submission are handed in without a transition, by a new message."""
     world.in_review("auth", "login", {"a": "1\n"})
-    with unchanged(world, "invalid_transition", InvalidTransition):
+    version = world.worker("auth").version
+    tip = world.commit("auth", {"a": "2\n"})
+    assert world.submit("auth", note="Better").commits == 2
+    assert world.worker("auth").version == version
+    requests = world.messages("review_request")
+    assert [request["commit"] for request in requests][1:] == [tip]
+    assert len(world.messages("task_done")) == 1
+    assert world.view("auth", "reviews")["commit"] == tip
+    assert world.approve("auth").commit == tip
+
+
+def test_new_commits_after_the_approval(world: World) -> None:
+    """Commits after the approval are handed in for a new review; the approval is withdrawn."""
+    world.approved("auth", "login", {"a": "1\n"})
+    tip = world.commit("auth", {"a": "2\n"})
+    assert world.submit("auth").worker.state == "IN_REVIEW"
+    assert world.view("auth", "reviews")["commit"] == tip
+    assert world.approve("auth").commit == tip
+
+
+def test_submit_starts(world: World) -> None:
+    """A worker that has committed and not started is started, and its work handed in."""
+    world.spawn("auth", "login")
+    world.commit("auth", {"a": "1\n"})
+    assert world.submit("auth").worker.state == "IN_REVIEW"
+
+
+def test_an_empty_branch_is_not_started(world: World) -> None:
+    """A refused submission of a worker without commits leaves it ASSIGNED."""
+    world.spawn("auth", "login")
+    with unchanged(world, "empty_branch"):
+        world.submit("auth")
+
+
+def test_submit_resumes(world: World) -> None:
+    """A worker that has failed hands its work in all the same."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    assert world.submit("auth").worker.state == "IN_REVIEW"
+    assert world.task("login").assigned_agent_id == "auth"
+
+
+def test_submit_of_a_task_that_another_worker_holds(world: World) -> None:
+    """A failed worker whose task another worker has taken hands nothing in."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    world.spawn("docs", "login")
+    with unchanged(world, "task_taken"):
         world.submit("auth")
 
 

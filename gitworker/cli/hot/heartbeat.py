@@ -13,6 +13,7 @@ from gitworker.cli.hot.words import split_words
 from gitworker.errors import Invalid
 from gitworker.model.ids import parse_task_id
 from gitworker.store.heartbeats import STATUSES
+from gitworker.store.messages.mailbox import is_interrupted
 
 OPTIONS = {"--status": "STATUS", "--progress": "F", "--task": "T", "--as": "ID"}
 
@@ -32,8 +33,12 @@ def run_heartbeat(words: list[str]) -> int | None:
     place = find_hot_context(values.get("--as"))
     if place is None:
         return None
+    name = rest[0] if rest else None
+    with place.store.read() as reader:
+        if is_interrupted(reader, require_heartbeat_worker(reader, name, place.actor)):
+            return None  # the full command takes the work up
     sign = HeartbeatReport(values.get("--status"), values.get("--task"), progress)
-    worker = report_heartbeat(place, rest[0] if rest else None, sign)
+    worker = report_heartbeat(place, name, sign)
     require_claims_kept(place.store, worker)
     return 0
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from gitworker.bus.following.follow_messages import file_identity
 from gitworker.bus.following.listen import listen
 from gitworker.cli import output
+from gitworker.lifecycle.take_up import publish_commits
 from gitworker.session import Session
 
 
@@ -18,7 +19,7 @@ class ViewWaker:
     def __init__(self, session: Session) -> None:
         self._database = session.paths.database
         self._identity = file_identity(self._database)
-        self._waker = listen(session)
+        self._waker = listen(session, publish_commits)
 
     @property
     def is_over(self) -> bool:

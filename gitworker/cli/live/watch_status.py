@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.drain import drain
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine, Renderer
 from gitworker.cli.live.live import ViewWaker
 from gitworker.cli.output_screen import Screen
 from gitworker.errors import Conflict
 from gitworker.journal.settle import settle
+from gitworker.lifecycle.take_up import publish_commits
 from gitworker.model.ids import Oid, Ref
 from gitworker.observe.workers.status import StatusScreen, read_status
 from gitworker.observe.workers.status_text import json_status, render_status
@@ -98,7 +98,7 @@ class _StatusReader:
     def _read(self) -> StatusScreen:
         session = self._session
         _, workers = settle(session)
-        refs = drain(session, workers)
+        refs = publish_commits(session, workers)
         if refs != self._refs:
             self._git.forget()
             self._refs = refs

@@ -227,6 +227,12 @@ def task_of_worker(reader: Reader, worker: str) -> str | None:
     return None if row is None else row["task_id"]
 
 
+def is_interrupted(reader: Reader, worker: str) -> bool:
+    """Return whether a worker is stale, has failed or waits for its author."""
+    row = reader.row("workers.is_interrupted", worker=worker)
+    return row is not None and bool(row["interrupted"])
+
+
 def find_worker_id(reader: Reader, name: str) -> str | None:
     """Return the id of the worker with this id, task or branch, or None."""
     row = reader.row("workers.by_id", worker=name) or reader.row("workers.by_task", task=name)

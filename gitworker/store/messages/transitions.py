@@ -1,6 +1,7 @@
 """Transitions as stored, and the columns of a task that change with its transitions."""
 
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
 from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Writer
@@ -30,6 +31,13 @@ def last_transition_ms(reader: Reader) -> int:
     """Return the time of the newest transition; 0 without one."""
     row = reader.row("transitions.last_ts")
     return int(row["ts_ms"]) if row else 0
+
+
+def transition_metadata(reader: Reader, worker: str, version: int) -> dict[str, Any]:
+    """Return the metadata of the transition that led a worker to this version of its row."""
+    row = reader.row("transitions.of_worker", worker=worker, version=version)
+    found: dict[str, Any] = json.loads(row["metadata"]) if row else {}
+    return found
 
 
 def set_view(writer: Writer, task: str, view: LifecyclePosition) -> None:

@@ -9,6 +9,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.live.follow_output import READER, print_messages
 from gitworker.cli.options import GitworkerCommand, TaskId
 from gitworker.errors import Conflict
+from gitworker.lifecycle.take_up import publish_commits
 from gitworker.session import Session
 
 SEQ_MAX = 2**63 - 1  # SQLite's largest integer
@@ -35,7 +36,7 @@ def command(
     """
     session = _open(call)
     wanted = MessageFilter(task, kind, sender)
-    with listen(session) as waker:
+    with listen(session, publish_commits) as waker:
         messages = follow(
             session.store, session.paths, wanted, since=since, waker=waker, also=READER
         )

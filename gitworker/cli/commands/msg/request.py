@@ -10,6 +10,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.send import send_from
 from gitworker.cli.options import GitworkerCommand, Seconds
+from gitworker.lifecycle.take_up import publish_commits
 
 TIMEOUT_S = 60.0
 TIMEOUT_MAX_S = 86_400
@@ -46,7 +47,7 @@ def command(
     """
     session = call.open()
     draft = MessageDraft(type, payload, to=to, id=id, correlation_id=correlation)
-    with listen(session) as waker:
+    with listen(session, publish_commits) as waker:
         asked = send_from(hot_context_of(session), draft)
         reply = wait_reply(
             session.store, session.paths, waker, asked, agent=session.actor, timeout_s=timeout_s

@@ -9,6 +9,7 @@ from gitworker.cli.hot.heartbeat import report_heartbeat
 from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.options import GitworkerCommand, Seconds, TaskId, worker_argument
 from gitworker.errors import Invalid
+from gitworker.lifecycle.take_up import take_up_by_heartbeat
 from gitworker.store.heartbeats import STATUSES
 
 
@@ -32,8 +33,9 @@ def command(
     """Send a heartbeat.
 
     Sends one heartbeat for the worker, which also renews its claims. Omitted values (status,
-    progress) keep their last reported value. `--status blocked` is also published on the bus.
-    Prints nothing.
+    progress) keep their last reported value. `--status blocked` is also published on the bus. A
+    STALE worker recovers, and a FAILED one resumes, unless it failed on purpose (by `fail`, a stop
+    or a time limit). Prints nothing.
 
     Exit status 3, after the heartbeat: the worker has lost a claim; the message names the new
     holder.
@@ -48,8 +50,10 @@ def command(
             "git worker heartbeat --every 10 --pid $$",
             code="usage",
         )
-    place = hot_context_of(call.open_quickly())
+    session = call.open_quickly()
+    place = hot_context_of(session)
     name = report_heartbeat(place, worker, HeartbeatReport(status, task, progress))
+    take_up_by_heartbeat(session, call.worker(session, name))
     if every is not None and pid is not None:
         repeat_heartbeat(place, name, pid=pid, every_s=every)
     require_claims_kept(place.store, name)

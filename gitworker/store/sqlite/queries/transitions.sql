@@ -10,3 +10,7 @@ SELECT COALESCE((SELECT ts_ms FROM transitions ORDER BY seq DESC LIMIT 1), 0) AS
 -- name: newest — the newest transitions of every machine, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions ORDER BY seq DESC LIMIT :limit;
+
+-- name: of_worker — the transition that led a worker to a version of its row
+SELECT metadata FROM transitions
+WHERE machine = 'worker' AND entity_id = :worker AND version = :version;

@@ -13,6 +13,10 @@ SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid
     pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author
 FROM workers WHERE worker_id = :worker;
 
+-- name: is_interrupted — whether a worker is stale, has failed or waits for its author
+SELECT state IN ('STALE', 'FAILED') OR waits_for_author = 1 AS interrupted
+FROM workers WHERE worker_id = :worker;
+
 -- name: by_task — the workers that hold or last held a task
 SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid, worktree,
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
