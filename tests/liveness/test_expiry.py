@@ -52,13 +52,15 @@ def handed_in(world: World, worker: str, file: str, text: str = "x") -> None:
 def send_all_back(world: World) -> None:
     """Bring four workers back to WORKING, one for each reason."""
     world.git("config", "worker.verify.commands", "test ! -e bad")
-    for worker, file in (("sent", "a"), ("clash", "README"), ("bad", "bad"), ("undone", "b")):
+    for worker, file in (("sent", "a"), ("clash", "README"), ("bad", "bad")):
         handed_in(world, worker, file)
     ok(world.root, "reject", "sent", "-m", "A test is missing")
     world.advance({"README": "theirs\n"})
     assert run(world.root, "approve", "clash").status == 3
-    ok(world.root, "approve", "undone")
-    ok(world.root, "merge", "undone")
+    ok(world.root, "spawn", "undone", "t-undone")
+    ok(world.root, "exec", "undone", "--", "true")
+    world.commit("undone", {"b": "1\n"})
+    ok(world.root, "cancel", "undone")
     ok(world.root, "undo")
     ok(world.root, "approve", "bad")
     assert run(world.root, "merge", "bad").status == 1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REASONS = {
     "changes_requested": "changes requested", "merge_conflict": "conflict",
-    "verify_failed": "verification failed", "withdrawn": "approval withdrawn",
+    "verify_failed": "verification failed", "withdrawn": "returned by undo",
 }  # fmt: skip
 
 

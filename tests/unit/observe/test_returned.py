@@ -25,8 +25,8 @@ class Row:
          "changes requested: A test is missing"),
         ("verify_failed", '{"reason": "make failed", "log": "/logs/1"}',
          "verification failed: make failed (log: /logs/1)"),
-        ("withdrawn", None, "approval withdrawn"),
-        ("withdrawn", "no JSON", "approval withdrawn"),
+        ("withdrawn", None, "returned by undo"),
+        ("withdrawn", "no JSON", "returned by undo"),
         ("x-other", "[1]", "x-other"),
     ],
 )  # fmt: skip
