@@ -208,20 +208,18 @@ def refuse_misplaced(root: str) -> None:
 def misplaced_text(path: str) -> str:
     """Return a sentence about a path of ours that holds the wrong kind of file."""
     belongs = "a directory" if os.path.basename(path) in STATE_DIRECTORIES else "a file"
+    kind = "a file" if os.path.isfile(path) else "a FIFO, socket or device"
     if os.path.islink(path):
         kind = "a symbolic link to something else"
     elif os.path.isdir(path):
         kind = "a directory"
-    else:
-        kind = "a file" if os.path.isfile(path) else "a FIFO, socket or device"
     return f"{path} is {kind}; {belongs} of gitworker belongs there"
 
 
 def misplaced_hint(path: str) -> str:
     """Return the repair command; a file in the database's place must be moved by a person."""
     if os.path.basename(path) == DATABASE:
-        aside = f"mv {quoted(path)} {quoted(path)}.found"
-        return f"{aside}   (then restore {DATABASE} from a copy, if you have one)"
+        return f"mv {quoted(path)} {quoted(path)}.found   (then restore {DATABASE} from a copy)"
     return "git worker fsck --repair"
 
 

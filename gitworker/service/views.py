@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gitworker.landing.queue_status import QueueStatus
     from gitworker.observe.agents import AgentList
     from gitworker.observe.logs.log import Log
-    from gitworker.observe.workers.diff import Diff
+    from gitworker.observe.workers.diff import Diff, DiffOptions
     from gitworker.observe.workers.list import WorkerList
     from gitworker.observe.workers.path import WorktreePath
     from gitworker.observe.workers.show import WorkerView
@@ -67,17 +67,14 @@ class ViewMethods(ServiceBase):
     def diff(
         self,
         worker: str | None = None,
-        *,
-        stat: bool = False,
-        color: bool = False,
-        width: int | None = None,
+        options: DiffOptions | None = None,
     ) -> Diff:
-        """Return the changes of a worker that would land, as git prints them."""
-        from gitworker.observe.workers.diff import read_diff
+        """Return the changes of a worker, as git prints them; by default those that would land."""
+        from gitworker.observe.workers.diff import DiffOptions, read_diff
 
         with self._reading() as session:
             found = self._worker(session, worker)
-            return read_diff(session, found, stat=stat, color=color, width=width)
+            return read_diff(session, found, options or DiffOptions())
 
     def path(self, worker: str | None = None) -> WorktreePath:
         """Return the worktree of a worker."""

@@ -12,7 +12,7 @@ from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.lifecycle.fail import fail
 from gitworker.model.ids import Oid
-from gitworker.observe.workers.diff import read_diff
+from gitworker.observe.workers.diff import DiffOptions, read_diff
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.start import start
@@ -278,7 +278,7 @@ def test_diff_shows_own_commits(world: World) -> None:
     """The diff of a child begins at its own commits."""
     stacked(world)
     session = world.session()
-    text = read_diff(session, world.worker("ui"), stat=False, color=False, width=None).text
+    text = read_diff(session, world.worker("ui"), DiffOptions()).text
     assert "+child" in text
     assert "+parent" not in text
 

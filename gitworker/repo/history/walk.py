@@ -109,9 +109,16 @@ def list_changed_files(git: Git, *, base: Ref | Oid, tip: Ref) -> tuple[str, ...
     return tuple(path for path in done.text.split("\0") if path and done.status == 0)
 
 
-def read_diff(git: Git, *, base: Ref | Oid, tip: Ref, options: Sequence[str] = ()) -> str:
+def read_diff(
+    git: Git,
+    *,
+    base: Ref | Oid,
+    tip: Ref,
+    options: Sequence[str] = (),
+    paths: Sequence[str] = (),
+) -> str:
     """Return `git diff BASE...TIP` as the user's git shows it, with undecodable bytes escaped."""
-    return git.run("diff", *options, f"{base}...{tip}", "--").text
+    return git.run("diff", *options, f"{base}...{tip}", "--", *paths).text
 
 
 def read_parents(git: Git, *, tip: Oid, since: Oid | None) -> Parents:

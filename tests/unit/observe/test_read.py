@@ -13,7 +13,7 @@ from gitworker.liveness.rules import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.log import read_log
-from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
+from gitworker.observe.workers.diff import DiffOptions, json_diff, read_diff, render_diff
 from gitworker.observe.workers.list import ListedWorker, read_list
 from gitworker.observe.workers.overlaps import Overlap
 from gitworker.observe.workers.path import json_path, read_path
@@ -199,15 +199,16 @@ def test_diff(session: Session, repository: Path) -> None:
     auth = working(session, "auth", "skills")
     commit(auth, "a.txt")
     git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
-    found = read_diff(session, auth, stat=False, color=False, width=None)
+    found = read_diff(session, auth, DiffOptions())
     assert render_diff(found, width=10, color=True) == git(repository, "diff", "main...auth/skills")
     assert json_diff(found) == {
         "worker": "auth", "branch": "auth/skills", "target": "main", "diff": found.text,
+        "since": None, "note": None,
     }  # fmt: skip
-    painted = read_diff(session, auth, stat=False, color=True, width=80)
+    painted = read_diff(session, auth, DiffOptions(color=True, width=80))
     assert "\x1b[32m+" in painted.text
     for width in (None, 60):
-        stat = read_diff(session, auth, stat=True, color=False, width=width)
+        stat = read_diff(session, auth, DiffOptions(stat=True, width=width))
         assert stat.text == " a.txt | 1 +\n 1 file changed, 1 insertion(+)\n"
 
 
@@ -215,7 +216,7 @@ def test_no_diff(session: Session) -> None:
     """A worker whose branch is missing has no diff."""
     auth = landed(session, "auth", "skills")
     with pytest.raises(NotFound, match="worker auth has no branch: it is COMPLETED"):
-        read_diff(session, auth, stat=False, color=False, width=None)
+        read_diff(session, auth, DiffOptions())
 
 
 def test_log_of_one_worker(session: Session, clock: Clock) -> None:
