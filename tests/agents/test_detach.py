@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gitworker.processes.table import find_process
 from gitworker.service.results import to_json
 from gitworker.service.service import open_repository
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive
-from tests.cli.kit import ok, run
+from tests.cli.kit import PROGRAM, ok, run
 from tests.cli.terminal import on_terminal
 from tests.workers.world import wait_until
 
@@ -92,6 +93,29 @@ def test_orders(auth: SupervisedWorker) -> None:
     auth.world.spawn("docs", "t2")
     run(auth.world.root, "exec", "docs", "-d", "--time-limit", "0.2", "--", "sleep", "600")
     wait_until(lambda: auth.world.worker("docs").state == "FAILED")
+
+
+def test_the_caller_is_killed(auth: SupervisedWorker) -> None:
+    """A supervisor whose caller has ended before the report keeps its agent."""
+    read, write = os.pipe()
+    os.close(read)
+    words = ("exec", "auth", "--json", "--supervisor", "--", "sh", "-c", COMMIT)
+    try:
+        done = subprocess.run([PROGRAM, *words], cwd=auth.world.root, stdout=write, check=False)
+    finally:
+        os.close(write)
+    assert done.returncode == 0
+    assert auth.state() == "IN_REVIEW"
+
+
+def test_resume(auth: SupervisedWorker) -> None:
+    """`resume -d -- CMD` takes a failed worker up in place, in the background."""
+    auth.exec("exit 3", "-d")
+    wait_until(lambda: auth.state() == "FAILED")
+    answer = run(auth.world.root, "resume", "auth", "-d", "--", "sh", "-c", COMMIT)
+    assert (answer.status, answer.out) == (0, "")
+    wait_until(lambda: auth.state() == "IN_REVIEW")
+    assert run(auth.world.root, "resume", "auth", "-d").status == 2
 
 
 def test_refusals(auth: SupervisedWorker) -> None:

@@ -3,12 +3,11 @@
 import click
 
 from gitworker.agents.supervise import RunRequest
-from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
     CommandWithWords,
+    detached,
     program_of,
-    run_detached,
     run_supervised,
 )
 from gitworker.cli.options import Seconds, worker_argument
@@ -79,9 +78,6 @@ def command(
             "there is no command to run", "git worker exec WORKER -- CMD...", code="usage"
         )
     if detach:
-        begun = run_detached(call, worker, program, limit_s=limit_s)
-        if call.as_json:
-            output.document(begun)
-        return 0
+        return detached(call, worker, program, limit_s=limit_s)
     request = RunRequest(program, time_limit_s=limit_s)
     return run_supervised(call, call.open(), worker, request, is_supervisor=is_supervisor)

@@ -3,7 +3,13 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
+from gitworker.cli.commands.work.supervised import (
+    OptionalRunner,
+    detached,
+    program_of,
+    require_detachable,
+    run_supervised,
+)
 from gitworker.cli.options import worker_argument
 from gitworker.service.results import worker_json
 
@@ -11,8 +17,9 @@ from gitworker.service.results import worker_json
 @click.command("resume", cls=OptionalRunner)
 @worker_argument(required=False)
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="The agent's process.")
+@click.option("-d", "--detach", is_flag=True, help="With a command: return once it has begun.")
 @click.pass_context
-def command(ctx: click.Context, worker: str | None, pid: int | None) -> int:
+def command(ctx: click.Context, worker: str | None, pid: int | None, detach: bool) -> int:
     """Take up failed, stale or returned work in place.
 
     FAILED or STALE becomes WORKING, with branch, worktree and uncommitted files as they are. The
@@ -23,7 +30,8 @@ def command(ctx: click.Context, worker: str | None, pid: int | None) -> int:
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
 
-    With a command after --, runs that command in the worktree under supervision, as `exec` does.
+    With a command after --, runs that command in the worktree under supervision, as `exec` does;
+    with --detach in the background.
 
     \b
       git worker resume auth
@@ -31,6 +39,9 @@ def command(ctx: click.Context, worker: str | None, pid: int | None) -> int:
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
+    if detach:
+        require_detachable(program)
+        return detached(call, worker, program)
     if program:
         from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command
 

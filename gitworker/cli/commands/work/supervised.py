@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.errors import Invalid
+from gitworker.errors import Invalid, Unavailable
 from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
@@ -93,6 +94,16 @@ def run_detached(
     return json_detached(begun)
 
 
+def detached(
+    call: CommandLine, worker: str | None, words: list[str], *, limit_s: float | None = None
+) -> int:
+    """Start a detached agent, print the result, return the exit status."""
+    begun = run_detached(call, worker, words, limit_s=limit_s)
+    if call.as_json:
+        output.document(begun)
+    return 0
+
+
 def require_detachable(program: list[str]) -> None:
     """Raise Invalid if -d was given without a command."""
     if not program:
@@ -107,7 +118,8 @@ def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
 
 
 def _report_start(run: AgentRun) -> None:
-    output.document(_run_fields(run))
+    with suppress(OSError, Unavailable):  # the caller has ended; the agent needs us all the same
+        output.document(_run_fields(run))
     output.silence()
 
 
