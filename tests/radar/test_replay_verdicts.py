@@ -11,6 +11,7 @@ from gitworker.app import open_session
 from gitworker.model.ids import Oid
 from gitworker.radar.pair_verdicts import judge
 from gitworker.radar.replay_verdicts import judge_rebases
+from gitworker.repo.replay.merge_pairs import UNNAMED
 from gitworker.session import Session
 from tests.branches.branching import Branching
 from tests.repo.rebase_oracle import rebase_outcome
@@ -56,12 +57,13 @@ def answers(repo: Repo, tip: Oid) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def conflict_of(repo: Repo, target: str, tip: str) -> tuple[str, ...]:
-    """Rebase for real; return the paths at which it stops."""
+    """Rebase for real; return the paths at which it stops, or `?` for a conflict of no file."""
     worktree = repo.root.parent / "oracle"
     oracle = Repo(worktree)
     if not worktree.exists():
         repo.git("worktree", "add", "-q", "--detach", str(worktree), target)
-    return rebase_outcome(oracle, target, tip).paths
+    outcome = rebase_outcome(oracle, target, tip)
+    return outcome.paths or ((UNNAMED,) if outcome.stopped else ())
 
 
 def test_a_conflict_that_a_merge_misses(repo: Repo) -> None:
