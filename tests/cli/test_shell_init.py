@@ -1,6 +1,5 @@
 """`git worker shell-init` in real shells: `switch` changes the directory, all else is as before."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,6 +42,15 @@ def test_switch_changes_directory(shell: str, scene: Scene, words: str) -> None:
     place = scene.spawn("auth", "t1")
     done = run_in(shell, scene.root, f"{words} auth\npwd\n{words}\npwd\n")
     assert (done.stderr, done.stdout.splitlines()) == ("", [str(place), str(scene.root)])
+
+
+def test_switch_creates(shell: str, scene: Scene) -> None:
+    """With -c the worker gets its task first; a refused spawn keeps the directory."""
+    script = "git worker switch -c auth t1\npwd\ncd ../..\ngit worker switch -c auth t2\npwd\n"
+    done = run_in(shell, scene.root, script)
+    place = ok(scene.root, "path", "auth")
+    assert done.stdout.splitlines() == [place, str(scene.root)]
+    assert done.stderr.startswith("error: ")
 
 
 def test_a_worktree_with_blanks(shell: str, scene: Scene) -> None:
@@ -128,4 +136,9 @@ def test_without_integration(scene: Scene) -> None:
             f"error: without shell integration the shell stays here; load it: {loaded}\n"
             f"hint: cd {place}\n",
         )  # fmt: skip
-    assert os.environ.get("GITWORKER_SHELL") is None
+    answer = run(scene.root, "switch", "-c", "docs", "t2")
+    assert answer.status == 1
+    assert answer.err.endswith('hint: cd "$(git worker spawn docs t2)"\n')
+    assert run(scene.root, "path", "docs").status == 4
+    for words in (("-c",), ("auth", "t1")):
+        assert run(scene.root, "switch", *words).status == 2
