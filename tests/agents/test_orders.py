@@ -87,6 +87,24 @@ def test_resume_continues_it(auth: SupervisedWorker) -> None:
     assert auth.runs()[0]["reason"] == "it ended with status 4"
 
 
+def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
+    """pause, continue and stop act on a supervised agent, and leave its inbox empty."""
+    root = auth.world.root
+    ok(root, "inbox", "--as", "auth")
+    with auth.running("sh", "-c", "echo ready; while :; do sleep 0.02; done") as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        pid = auth.runs()[0]["pid"]
+        assert run(root, "pause", "auth", "-m", "lunch").err == ""
+        wait_until(lambda: is_stopped(pid))
+        ok(root, "continue", "t1")
+        wait_until(lambda: not is_stopped(pid))
+        ok(root, "stop", "auth", "-m", "enough")
+        assert process.wait(DEADLINE_S) == 143
+    assert auth.runs()[0]["reason"] == "stopped by hq: enough"
+    assert run(root, "inbox", "--as", "auth").out == ""
+
+
 def test_a_signal_ends_a_pause(auth: SupervisedWorker) -> None:
     """An agent that a signal lets go on is shown as paused no more."""
     script = "trap 'echo heard' USR1; echo ready; while :; do sleep 0.02; done"

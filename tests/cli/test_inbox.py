@@ -99,7 +99,11 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     assert rows[-1] == ("message", "back", "By the way")
     question = found[0]
     assert question["command"] == f"git worker send back --reply-to {question['seq']} TEXT"
+    assert found[2]["command"] == "git worker resume bad"
     assert all(item["command"] for item in found)
+    ok(scene.root, "spawn", "other", "t1")
+    retried = run(scene.root, "inbox", "--json").document["items"][2]
+    assert retried["command"] == "git worker reset bad", "another worker has its task"
     assert kinds(scene.root) == [(kind, source) for kind, source, _ in rows], "nothing is read"
     ok(scene.root, "send", "back", "--reply-to", str(question["seq"]), "8080")
     ok(scene.root, "msg", "poll", "--mine")

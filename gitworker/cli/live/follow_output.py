@@ -20,6 +20,7 @@ TYPE_COLORS = {
     "cmd": YELLOW,
     "conflict_warning": YELLOW,
     "signal": YELLOW,
+    "error": RED,
     "x-dead-letter": RED,
 }
 

@@ -9,6 +9,7 @@ from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
     BLOCKED,
+    FAILED,
     LANDING,
     MESSAGE,
     QUESTION,
@@ -26,6 +27,7 @@ from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.records.reviews import find_review
+from gitworker.store.tasks import find_task
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import all_workers, find_worker
 
@@ -68,7 +70,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
                 worker.worker_id,
                 _reason(reader, session, worker, kind=kind),
                 worker.state_changed_at_ms,
-                command=_command(worker, kind),
+                command=_command(reader, worker, kind),
                 task=worker.task_id,
             )
 
@@ -104,8 +106,12 @@ def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
     return text
 
 
-def _command(worker: Worker, kind: str) -> str:
+def _command(reader: Reader, worker: Worker, kind: str) -> str:
     name = worker.worker_id
+    if kind == FAILED:
+        task = find_task(reader, worker.task)
+        is_free = task is not None and task.assigned_agent_id in (None, name)
+        return f"git worker {'resume' if is_free else 'reset'} {name}"
     if kind == BLOCKED:
         return f"git worker send {name} TEXT"
     if kind == RETURNED:

@@ -38,11 +38,12 @@ ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
     {"stop": "git worker done   (or: git worker fail -m REASON)"}
 )
 BLOCKED = "blocked"
+FAILED = "failed"
 LANDING = "landing"
 # The states of a worker in which `hq` has to act, most urgent first.
 NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     {
-        WorkerState.FAILED: "failed",
+        WorkerState.FAILED: FAILED,
         WorkerState.STALE: "stale",
         WorkerState.IN_REVIEW: "review",
         WorkerState.APPROVED: LANDING,
@@ -51,7 +52,7 @@ NEEDS: Mapping[WorkerState, str] = MappingProxyType(
 RETURNED = "returned"
 QUESTION = "question"
 MESSAGE = "message"
-URGENCY = (QUESTION, BLOCKED, "failed", "stale", RETURNED, "review", LANDING, MESSAGE)
+URGENCY = (QUESTION, BLOCKED, FAILED, "stale", RETURNED, "review", LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 

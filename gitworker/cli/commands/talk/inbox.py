@@ -47,5 +47,7 @@ def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None
     inbox = service.inbox(wait_s=wait_s, also={output.OUT: 0})
     if call.as_json or inbox.items:
         call.render(inbox, render_inbox, json_inbox)
+    elif output.is_terminal(output.ERR):
+        output.narrate(f"nothing needs {inbox.agent}")
     if inbox.upto is not None and not no_ack:
         service.ack(inbox.upto)
