@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
+from gitworker.observe.workers.rules import is_returned, next_command
 from gitworker.observe.workers.status_text import STATE_COLORS
 from gitworker.store.records.screens import read_short_rows
 
 if TYPE_CHECKING:
+    from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.session import Session
+    from gitworker.store.records.screens import ShortWorkerRow
 
-HEAD = ("WORKER", "STATE", "TASK", "BRANCH", "RETURNED")
+HEAD = ("WORKER", "STATE", "TASK", "BRANCH")
 
 
 class ListedWorker(NamedTuple):
@@ -22,7 +26,8 @@ class ListedWorker(NamedTuple):
     state: WorkerState
     task: str | None
     branch: str | None
-    returned: str | None = None
+    next_command: str
+    returned: ReturnedWork | None = None
 
 
 class WorkerList(NamedTuple):
@@ -35,29 +40,38 @@ def read_list(session: Session) -> WorkerList:
     """Read every worker by one query and no git."""
     with session.store.read() as reader:
         rows = read_short_rows(reader)
-    return WorkerList(
-        tuple(
-            ListedWorker(one.worker_id, one.state, one.task_id, one.branch, one.returned_by)
-            for one in rows
-        )
-    )
+    return WorkerList(tuple(map(_listed, rows)))
+
+
+def _listed(row: ShortWorkerRow) -> ListedWorker:
+    command = next_command(
+        row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
+        returned_by=row.returned_by, waits_for_author=row.waits_for_author,
+    )  # fmt: skip
+    returned = returned_work(row) if is_returned(row.state) else None
+    return ListedWorker(row.worker_id, row.state, row.task_id, row.branch, command, returned)
 
 
 def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
     rows = [
-        (
-            one.worker, one.state.value, one.task or NOTHING, one.branch or NOTHING,
-            one.returned or NOTHING,
-        )
+        (one.worker, one.state.value, one.task or NOTHING, one.branch or NOTHING)
         for one in found.workers
-    ]  # fmt: skip
+    ]
     if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+        reasons = [[one.returned.reason] if one.returned else [] for one in found.workers]
+        return "\n".join(
+            "\t".join(map(one_line, [*row, *reason]))
+            for row, reason in zip(rows, reasons, strict=True)
+        )
     if not rows:
         return "no workers yet: git worker spawn WORKER TASK"
-    columns = len(HEAD) if any(one.returned for one in found.workers) else len(HEAD) - 1
-    head, cells = HEAD[:columns], [row[:columns] for row in rows]
+    head: tuple[str, ...] = HEAD
+    cells: list[tuple[str, ...]] = [*rows]
+    if any(one.returned for one in found.workers):
+        head = (*HEAD, "RETURNED")
+        words = [returned_text(one.returned) if one.returned else NOTHING for one in found.workers]
+        cells = [(*row, text) for row, text in zip(rows, words, strict=True)]
     return "\n".join(table(head, cells, width=width, colors={1: STATE_COLORS}, color=color))
 
 
@@ -67,7 +81,8 @@ def json_list(found: WorkerList) -> dict[str, Any]:
         "workers": [
             {
                 "worker": one.worker, "state": one.state.value, "task": one.task,
-                "branch": one.branch, "returned": one.returned,
+                "branch": one.branch, "returned": json_returned(one.returned),
+                "next": one.next_command,
             }
             for one in found.workers
         ]

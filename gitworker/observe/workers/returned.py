@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.observe.text import few_files
 
 if TYPE_CHECKING:
-    from gitworker.store.records.screens import WorkerRow
+    from gitworker.store.records.screens import ShortWorkerRow, WorkerRow
     from gitworker.store.workers import Worker
 
 REASONS = {
@@ -32,7 +32,7 @@ class ReturnedWork(NamedTuple):
     is_waiting: bool
 
 
-def returned_work(worker: Worker | WorkerRow) -> ReturnedWork | None:
+def returned_work(worker: Worker | WorkerRow | ShortWorkerRow) -> ReturnedWork | None:
     """Return the reason for which a worker's work came back; None if it did not."""
     if worker.returned_by is None:
         return None

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.store.api import Reader
+from gitworker.store.api import Reader, Row
 
 
 class WorkerRow(NamedTuple):
@@ -44,7 +44,12 @@ class ShortWorkerRow(NamedTuple):
     state: WorkerState
     task_id: str | None
     branch: Branch | None
+    stale_from: WorkerState | None
+    task_status: TaskStatus | None
     returned_by: str | None
+    returned_tip: Oid | None
+    returned_detail: str | None
+    waits_for_author: bool
 
 
 class VerifiedCommit(NamedTuple):
@@ -67,24 +72,22 @@ class KnownConflict(NamedTuple):
 
 def read_worker_rows(reader: Reader) -> list[WorkerRow]:
     """Return every worker by name."""
-    return [
-        WorkerRow(
-            **{
-                **row,
-                "state": WorkerState(row["state"]),
-                "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
-                "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
-                "waits_for_author": bool(row["waits_for_author"]),
-            }
-        )
-        for row in reader.rows("observe.seats")
-    ]
+    return [WorkerRow(**_typed(row)) for row in reader.rows("observe.seats")]
 
 
 def read_short_rows(reader: Reader) -> list[ShortWorkerRow]:
     """Return every worker in short, by name."""
-    rows = reader.rows("observe.list")
-    return [ShortWorkerRow(**{**row, "state": WorkerState(row["state"])}) for row in rows]
+    return [ShortWorkerRow(**_typed(row)) for row in reader.rows("observe.list")]
+
+
+def _typed(row: Row) -> dict[str, Any]:
+    return {
+        **row,
+        "state": WorkerState(row["state"]),
+        "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
+        "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
+        "waits_for_author": bool(row["waits_for_author"]),
+    }
 
 
 def count_tasks(reader: Reader) -> list[tuple[str, int]]:

@@ -92,7 +92,8 @@ def test_status_of_returned_work(session: Session) -> None:
     assert line.returned is not None
     assert (line.returned.files, line.returned.is_waiting) == (("a",), True)
     assert (line.news, line.next_command) == ("conflict in a", "git worker sync --as auth")
-    assert read_list(session).workers[0].returned == "merge_conflict"
+    listed = read_list(session).workers[0]
+    assert (listed.returned, listed.next_command) == (line.returned, line.next_command)
 
 
 def test_status_of_findings(session: Session) -> None:
@@ -169,8 +170,10 @@ def test_list(session: Session) -> None:
     spawned(session, "docs", "guide")
     spawned(session, "auth", "skills")
     assert read_list(session).workers == (
-        ListedWorker("auth", WorkerState.ASSIGNED, "skills", "auth/skills"),
-        ListedWorker("docs", WorkerState.ASSIGNED, "guide", "docs/guide"),
+        ListedWorker(
+            "auth", WorkerState.ASSIGNED, "skills", "auth/skills", "git worker start auth"
+        ),
+        ListedWorker("docs", WorkerState.ASSIGNED, "guide", "docs/guide", "git worker start docs"),
     )
 
 

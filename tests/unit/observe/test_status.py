@@ -8,6 +8,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event
 from gitworker.observe.workers.list import ListedWorker, WorkerList, json_list, render_list
+from gitworker.observe.workers.returned import ReturnedWork
 from gitworker.observe.workers.status import OpenOperation, StatusScreen, WorkerLine
 from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.repo.history.walk import Tip
@@ -121,17 +122,18 @@ def test_json_status() -> None:
 
 LISTED = WorkerList(
     (
-        ListedWorker("auth", WorkerState.WORKING, "skills-abc", "auth/skills-abc"),
-        ListedWorker("spare", WorkerState.IDLE, None, None),
+        ListedWorker("auth", WorkerState.WORKING, "skills-abc", "auth/skills-abc", "next auth"),
+        ListedWorker("spare", WorkerState.IDLE, None, None, "next spare"),
     )
 )
-RETURNED = WorkerList((*LISTED.workers[:1], LISTED.workers[0]._replace(returned="withdrawn")))
+CONFLICT = ReturnedWork("merge_conflict", "1" * 40, ("a.py",), "", "", is_waiting=True)
+RETURNED = WorkerList((*LISTED.workers[:1], LISTED.workers[0]._replace(returned=CONFLICT)))
 
 
 @pytest.mark.parametrize(
     ("width", "text"),
     [
-        (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\t-\nspare\tIDLE\t-\t-\t-"),
+        (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\nspare\tIDLE\t-\t-"),
         (80, "WORKER  STATE    TASK        BRANCH\n"
              "auth    WORKING  skills-abc  auth/skills-abc\n"
              "spare   IDLE     -           -"),
@@ -147,7 +149,7 @@ def test_list_of_returned_work() -> None:
     assert render_list(RETURNED, width=80, color=False).splitlines() == [
         "WORKER  STATE    TASK        BRANCH           RETURNED",
         "auth    WORKING  skills-abc  auth/skills-abc  -",
-        "auth    WORKING  skills-abc  auth/skills-abc  withdrawn",
+        "auth    WORKING  skills-abc  auth/skills-abc  conflict in a.py",
     ]
 
 
@@ -161,4 +163,5 @@ def test_json_list() -> None:
     """The document has one object per worker."""
     assert json_list(LISTED)["workers"][1] == {
         "worker": "spare", "state": "IDLE", "task": None, "branch": None, "returned": None,
+        "next": "next spare",
     }  # fmt: skip

@@ -12,8 +12,9 @@ from gitworker.observe.workers.list import json_list, render_list
 def command(call: CommandLine) -> None:
     """List the workers, one row each.
 
-    Shows worker, state, task, branch, and the reason for which the work was sent back. On a pipe
-    the columns are separated by tabs and have no heading.
+    Shows worker, state, task and branch, and for work that was sent back the reason. On a pipe the
+    columns are separated by tabs and have no heading; the reason is a fifth column. --json also
+    names the files, the log or the note, and the next command.
 
     \b
       git worker list | cut -f1,2

@@ -15,8 +15,11 @@ LEFT JOIN workers AS p ON p.worker_id = s.parent_worker AND p.task_id = s.parent
     AND p.state IS NOT 'COMPLETED'
 ORDER BY w.worker_id;
 
--- name: list — every worker in short, by name
-SELECT worker_id, state, task_id, branch, returned_by FROM workers ORDER BY worker_id;
+-- name: list — every worker in short with its task's status, by name
+SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
+    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author
+FROM workers AS w LEFT JOIN tasks AS t ON t.id = w.task_id
+ORDER BY w.worker_id;
 
 -- name: verified_commits — the newest run of the verify commands on each of these commits
 SELECT commit_oid, verdict, reason, log, ts_ms FROM verify_runs
