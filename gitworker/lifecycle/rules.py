@@ -48,11 +48,6 @@ def is_approved(state: WorkerState) -> bool:
     return state is WorkerState.APPROVED
 
 
-def is_at_work(state: WorkerState) -> bool:
-    """Return whether a worker's author works on its task, or is expected to."""
-    return state is WorkerState.WORKING
-
-
 def has_failed(state: WorkerState) -> bool:
     """Return whether a worker has failed at its task."""
     return state is WorkerState.FAILED

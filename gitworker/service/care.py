@@ -131,8 +131,9 @@ class CareMethods(ServiceBase):
         """Undo the newest destructive operation, or the one with a number."""
         from gitworker.journal.undo.undo import undo
 
-        with self._acting() as session:
-            return undo(session, number)
+        with self._settled(create=True) as (session, settled):
+            session.store.require_writable()
+            return undo(session, number, settled=settled.ended)
 
     def undo_records(self, *, limit: int = 20) -> list[ListedRecord]:
         """Return the newest destructive operations, and whether each can be undone."""

@@ -63,6 +63,7 @@ def dirty_review(world: World) -> None:
     """A worker in review, its worktree full of uncommitted work, the target moved on."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.commit("auth", {"c": "2\n"}, "Second")
+    world.submit("auth")
     world.advance(THEIRS)
     make_dirty(world, place)
 

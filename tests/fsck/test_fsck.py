@@ -16,6 +16,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.repo.plumbing.lock import hold
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
+from gitworker.workers.start import resume
 from gitworker.workers.worktree_hooks import uninstall_everything
 from tests.architecture.house import ROOT
 from tests.crash.conftest import FRESH
@@ -55,6 +56,7 @@ def test_ordinary_operations_leave_no_findings(world: World) -> None:
     reset(world.session(), "auth")
     assert_sound(world)
     undo(world.session())
+    resume(world.session(), "auth", pid=os.getpid())
     world.git("checkout", "-q", ".", cwd=world.path("auth"))
     world.git("clean", "-fdq", cwd=world.path("auth"))
     world.git("reset", "-q", "--hard", cwd=world.path("auth"))

@@ -192,3 +192,15 @@ def test_a_worker_skips_the_operations_of_others(world: World) -> None:
     done = undo(world.session(place))
     assert done.worker.worker_id == "web"
     assert [one.error.code for one in done.skipped] == ["not_allowed"]
+
+
+@pytest.mark.parametrize("point", ["undo.journal", "undo.rewound", "undo.returned"])
+def test_a_repeated_undo_after_a_kill(world: World, point: str) -> None:
+    """A killed undo that is run again is finished, and no older operation is undone with it."""
+    approved(world)
+    world.land("auth")
+    assert world.drive("undo", GITWORKER_CRASH_AT=point).returncode == -9
+    done = undo(world.session())
+    assert (done.kind, done.worker.worker_id, done.skipped) == ("merge", "auth", ())
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert undo(world.session()).kind == "approve"

@@ -7,7 +7,8 @@ from gitworker.bus.drain import record_tip
 from gitworker.claims.leases import take_claim
 from gitworker.journal.undo.rules_undo import events_back, review_state_of
 from gitworker.lifecycle.moves import advance, advance_task, release_task, schedule_retry
-from gitworker.lifecycle.rules import has_failed, is_at_work, is_landed
+from gitworker.lifecycle.rules import has_failed, is_landed
+from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.model.worker import ReturnReason, WorkerEvent, WorkerState

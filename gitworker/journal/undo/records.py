@@ -102,7 +102,7 @@ def find_record(session: Session, number: int) -> Record:
     with session.store.read() as reader:
         operation = find_operation(reader, number)
         if operation is not None and operation.kind in UNDOABLE and _is_done(operation):
-            return _whole(reader, operation)
+            return read_record(reader, operation)
     undone = operation is not None and operation.status == UNDONE
     why = "it was undone already" if undone else "there is no such operation to undo"
     raise NotFound(f"operation {number} cannot be undone: {why}", "git worker undo --list")
@@ -152,7 +152,7 @@ def _records(reader: Reader) -> Iterator[Record]:
         for operation in operations:
             if operation.kind == "adopt" and _has_continued(reader, operation):
                 continue
-            record = _whole(reader, operation)
+            record = read_record(reader, operation)
             if record.number not in seen:
                 seen.add(record.number)
                 yield record
@@ -161,7 +161,8 @@ def _records(reader: Reader) -> Iterator[Record]:
         before = operations[-1].id
 
 
-def _whole(reader: Reader, operation: Operation) -> Record:
+def read_record(reader: Reader, operation: Operation) -> Record:
+    """Return the record that an operation belongs to."""
     return Record(
         read_window(reader, operation).landings if operation.kind == "merge" else (operation,)
     )

@@ -3,6 +3,7 @@
 An undo is itself in the journal. Each of its steps can be repeated, so a killed undo is finished.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from gitworker.journal.undo.records import (
     find_record,
     find_refusal,
     newest_records,
+    read_record,
     refuse_later,
 )
 from gitworker.journal.undo.undo_merge import plan_undo
@@ -32,7 +34,7 @@ from gitworker.store.operations import (
     find_last_operation,
     find_operation,
 )
-from gitworker.store.payloads.payload import ApproveData, RemovalData
+from gitworker.store.payloads.payload import ApproveData, RemovalData, UndoData
 from gitworker.store.workers import Worker, find_worker
 
 TRIED_AT_MOST = 20  # records that `undo` without a number looks at; --list shows as many
@@ -64,18 +66,25 @@ class Undone:
         return self.workers[0]
 
 
-def undo(session: Session, number: int | None = None) -> Undone:
+def undo(
+    session: Session, number: int | None = None, *, settled: Sequence[Operation] = ()
+) -> Undone:
     """Undo the newest operation, or the one with that number (`records.list_records`).
 
-    Without a number, newer operations that cannot be undone are skipped. Raises NotFound if there
+    Without a number, newer operations that cannot be undone are skipped. If an interrupted undo was
+    finished just now, here or among the `settled` operations, it is the result: a repeated command
+    does not undo one operation more. Raises NotFound if there
     is no such operation. Raises Refused if the worker has continued since, a later operation
     depends on it, or the landing cannot be undone.
     """
     with hold(session.landing_lock, name="landing"):
-        finish_interrupted(session)
+        ended = [*settled, *finish_interrupted(session).ended]
         drain(session)
         skipped: list[SkippedRecord] = []
         if number is None:
+            finished = _find_finished(session, ended)
+            if finished is not None:
+                return finished
             record = _choose(session, skipped)
         else:
             record = find_record(session, number)
@@ -96,6 +105,22 @@ def undo(session: Session, number: int | None = None) -> Undone:
     for ref in kept:
         message += f"; the uncommitted work is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message, tuple(skipped))
+
+
+def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | None:
+    """Return the undo among operations that were ended just now, if it took effect."""
+    for operation in ended:
+        if not isinstance(operation.data, UndoData):
+            continue
+        with session.store.read() as reader:
+            undone = find_operation(reader, operation.data.undoes)
+            if undone is None or undone.status != "undone":
+                continue
+            operations = read_record(reader, undone).operations
+            names = [] if undone.kind == "gc" else [one.worker_id for one in operations]
+            workers = tuple(filter(None, (find_worker(reader, name) for name in names)))
+        return Undone(undone.id, undone.kind, workers, describe_undo(operations, workers))
+    return None
 
 
 def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
