@@ -39,7 +39,7 @@ from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
-from gitworker.store.records.reviews import find_review
+from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, load_worker, set_review_state
 
 
@@ -116,13 +116,17 @@ def try_out(
     tips = read_tips(session, worker)
     base = tips.target if onto is None else onto
     fork_point = own_fork_point(session, worker, tip=tips.branch, target=base)
-    reviewed, approved = _approval(session, worker, tips, fork_point or tips.target)
+    review, approved = _approval(session, worker, tips, fork_point or tips.target)
     outcome = replay_onto_target(
         session, BranchTips(tips.ref, tips.branch, base), memory=memory, exclude=fork_point
     )
     if isinstance(outcome, ReplayConflict):
         raise CannotLand(conflict=outcome)
-    unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
+    is_reviewed = tips.branch == review.commit_oid
+    unchanged = is_reviewed and (
+        (outcome.unchanged and base == review.base_oid)  # the very range that was approved
+        or carries_all_patches(session, outcome, memory=memory)
+    )
     if not unchanged and not approval_holds(approved, fingerprints(session.git, base, outcome.new)):
         raise CannotLand(why="the rebase changed the approved patches")
     require_published(session, worker, base=base, tip=outcome.new)
@@ -131,8 +135,8 @@ def try_out(
 
 def _approval(
     session: Session, worker: Worker, tips: BranchTips, fork_point: Oid
-) -> tuple[Oid, list[str]]:
-    """Return the approved commit and its recorded patches; raise CannotLand for other commits.
+) -> tuple[Review, list[str]]:
+    """Return the approval and its recorded patches; raise CannotLand for other commits.
 
     `fork_point` is the commit after which the branch's own commits begin.
     """
@@ -145,13 +149,13 @@ def _approval(
         )
     approved, commit = review.patches, Oid(review.commit_oid)
     if tips.branch == commit and is_complete(approved):
-        return commit, approved
+        return review, approved
     require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
     if not is_complete(approved):
         if tips.branch != commit:
             why = f"an older version of git-worker recorded this approval, only for {commit[:12]}"
             raise CannotLand(why=why, anywhere=True)
-        return commit, list(fingerprints(session.git, fork_point, commit))
+        return review, list(fingerprints(session.git, fork_point, commit))
     present = fingerprints(session.git, fork_point, tips.branch)
     missing = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
     upstream = patch_ids(session.git, Oid(review.base_oid), tips.target) if missing else ()
@@ -159,7 +163,7 @@ def _approval(
         raise CannotLand(why=difference(approved, present), anywhere=True)
     if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{fork_point}"):
         raise CannotLand(why="a merge was committed after the approval", anywhere=True)
-    return commit, approved
+    return review, approved
 
 
 def withdraw(session: Session, worker: Worker, why: str) -> Conflict:

@@ -37,7 +37,7 @@ from gitworker.store.operations import find_last_operation
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, load_worker
-from gitworker.verify.target_settings import changes_settings, settings_at
+from gitworker.verify.target_settings import settings_at
 from gitworker.verify.trust import untrusted_commands
 from gitworker.verify.verify import Verdict, Verifier, require_trusted
 from gitworker.worktrees.pool.pool import lender
@@ -151,10 +151,9 @@ class Queue:
             if (pushing is None) != (self._pushing is None):
                 return False  # the settings that arrived with the target add or remove a remote
             size = 1 if self._one_by_one else window_size(self.session)
-            window = self._build_window(size)
+            window, news = self._build_window(size)
             if not window or not self._require_clear(window):
                 return False
-            news = changes_settings(self.session, window[0].base, window[-1].rewrite.new)
             if not news and self._verifier.known(window[-1].rewrite.new) is not None:
                 self._land(window)
                 return True
@@ -181,11 +180,13 @@ class Queue:
                 self._use_settings(self.session._replace(settings=settings))
         drain(self.session)
 
-    def _build_window(self, size: int | None) -> list[Prepared]:
+    def _build_window(self, size: int | None) -> tuple[list[Prepared], bool]:
+        """Return the next window, and whether it changes the settings of the target."""
         for name in list(self._waiting):
             self._note_landed(name)
         assembly = Assembly(self.session, memory=self._cache, fail=self._fail)
-        return assembly.assemble(list(self._waiting), size) if self._waiting else []
+        window = assembly.assemble(list(self._waiting), size) if self._waiting else []
+        return window, assembly.brings_settings
 
     def _note_landed(self, name: str) -> None:
         """Record a worker that another queue or a recovery has landed meanwhile."""

@@ -34,12 +34,16 @@ def waits_for_parent(
 
 
 class Assembly:
-    """The next window of one run; `fail` is called for every worker that cannot land."""
+    """The next window of one run; `fail` is called for every worker that cannot land.
+
+    `brings_settings` is whether the last commit of the window changes `.gitworker.toml`.
+    """
 
     def __init__(self, session: Session, *, memory: ReplayCache, fail: Fail) -> None:
         self._session = session
         self._cache = memory
         self._fail = fail
+        self.brings_settings = False
 
     def assemble(self, names: Sequence[str], size: int | None) -> list[Prepared]:
         """Return the next window of at most `size` workers, in the order of `names`.
@@ -136,5 +140,6 @@ class Assembly:
             except GitWorkerError as error:  # the work itself is not at fault
                 self._fail(one.worker.worker_id, error)
                 return window[:place]
+            self.brings_settings = True
             return window[: place + 1]
         return window
