@@ -4,9 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
+    from gitworker.model.outcome import LeftOut
     from gitworker.workers.cancel import FreedWorker
 
 SHORT = 10
+FILES_SHOWN = 5
 
 
 def freed_text(freed: FreedWorker) -> str:
@@ -24,6 +26,17 @@ def freed_text(freed: FreedWorker) -> str:
         )
     lines.append("undo: git worker undo")
     return "\n".join(lines)
+
+
+def left_out_text(left_out: LeftOut) -> str:
+    """Return the uncommitted files that were left out, and the place that keeps them."""
+    files = left_out.files
+    shown = ", ".join(files[:FILES_SHOWN])
+    more = len(files) - FILES_SHOWN
+    listed = shown + (f" and {more} more" if more > 0 else "")
+    return (
+        f"left out: {count(len(files), 'uncommitted file')} ({listed}), kept in {left_out.kept_in}"
+    )
 
 
 def short(oid: str) -> str:

@@ -7,7 +7,7 @@ ref keeps these files.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gitworker import clock
@@ -16,6 +16,7 @@ from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.model.ids import TaskId
+from gitworker.model.outcome import LeftOut
 from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checkout.move_branch import move_branch
@@ -30,6 +31,7 @@ from gitworker.store.operations import Operation, advance_operation, close_opera
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.records.landings import Landing, record_landing
 from gitworker.store.workers import Worker, load_worker
+from gitworker.worktrees.left_out import find_left_out, find_rescued
 from gitworker.worktrees.occupied import distant_process, occupants
 from gitworker.worktrees.removal import (
     Discard,
@@ -85,11 +87,15 @@ def close_merges(session: Session, operations: Sequence[Operation]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CleanedWorktree:
-    """A landed worktree: kept, and the reason, or removed, and the part that may be deleted."""
+    """A landed worktree: kept, and the reason, or removed, and the part that may be deleted.
+
+    `left_out` are the uncommitted files in it.
+    """
 
     kept: str | None = None
     why: str | None = None
     discard: Discard | None = None
+    left_out: LeftOut | None = None
 
 
 class LandedOperation(NamedTuple):
@@ -116,7 +122,11 @@ def clean_up(session: Session, landings: Sequence[LandedOperation]) -> list[Clea
         cleaned = CleanedWorktree(one.worker.worktree, "--keep") if one.data.keep else next(removed)
         if cleaned.why is not None:
             _follow(session, one.data)
-        results.append(cleaned if cleaned.kept else CleanedWorktree(discard=cleaned.discard))
+        if not cleaned.kept:
+            cleaned = replace(cleaned, why=None)
+        elif not one.data.keep:
+            cleaned = replace(cleaned, left_out=find_left_out(session, one.worker))
+        results.append(cleaned)
     return results
 
 
@@ -171,7 +181,7 @@ def _try_to_remove(session: Session, removals: Sequence[WorkerToRemove]) -> list
     return [
         CleanedWorktree(find_left(session, one.worker), result.message)
         if isinstance(result, GitWorkerError)
-        else CleanedWorktree(discard=result.discard)
+        else CleanedWorktree(discard=result.discard, left_out=find_rescued(session, result.data))
         for one, result in zip(removals, removed, strict=True)
     ]
 

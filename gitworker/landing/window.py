@@ -223,8 +223,9 @@ def _clean_up(
             discarded.append(cleaned.discard)
         worker, commit = landing.worker, landing.data.new
         results[worker.worker_id] = Landed(
-            worker.worker_id, worker.task_id, commit, session.target, cleaned.kept, cleaned.why
-        )
+            worker.worker_id, worker.task_id, commit, session.target, cleaned.kept, cleaned.why,
+            cleaned.left_out,
+        )  # fmt: skip
     close_merges(session, [operation for operation, _ in landed])
     publish_views(session, *results)
     discard(session, discarded)

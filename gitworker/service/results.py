@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.model.outcome import Landed, NotLanded
+from gitworker.model.outcome import Landed, LeftOut, NotLanded
 from gitworker.model.ref_names import short_name
 from gitworker.store.workers import Worker
 
@@ -137,6 +137,7 @@ def approval_json(approved: Approved) -> dict[str, Any]:
         "rescue": approved.rescue_ref,
         "unrequested": approved.unrequested,
         "without": approved.without,
+        **_left_out_json(approved.left_out),
     }
 
 
@@ -161,7 +162,15 @@ def landed_json(result: Landed | NotLanded) -> dict[str, Any]:
         "target": short_name(result.target),
         "kept": result.kept,
         "kept_why": result.kept_why,
+        **_left_out_json(result.left_out),
     }
+
+
+def _left_out_json(left_out: LeftOut | None) -> dict[str, Any]:
+    """Return the uncommitted files that were left out, and the place that keeps them."""
+    if left_out is None:
+        return {"left_out": [], "left_out_in": None}
+    return {"left_out": list(left_out.files), "left_out_in": left_out.kept_in}
 
 
 def planned_json(planned: Planned) -> dict[str, Any]:

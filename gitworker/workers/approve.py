@@ -28,6 +28,7 @@ from gitworker.lifecycle.rules import may_judge, waits_for_review
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
+from gitworker.model.outcome import LeftOut
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints
 from gitworker.repo.plumbing.lock import hold
@@ -41,6 +42,7 @@ from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.review import reviewer_of_record
+from gitworker.worktrees.left_out import LeftOutCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Approved:
 
     `unrequested` counts the commits, approved by `at`, that came after the submission. `without` is
     the withdrawn branch that it was stacked on: those commits are not approved and do not land.
+    `left_out` are the uncommitted files in its worktree, which are not part of the approval.
     """
 
     worker: Worker
@@ -57,6 +60,7 @@ class Approved:
     rescue_ref: str | None
     unrequested: int
     without: str | None
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,7 @@ class _ApproveCall:
 def _approve(call: _ApproveCall, name: str) -> Approved:
     session = call.session
     worker = _check(session, name)
+    check = LeftOutCheck(session, worker)
     tips = read_tips(session, worker)
     stack_base = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, stack_base)
@@ -149,6 +154,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     patches = list(fingerprints(session.git, tips.target, outcome.new))
     reviewer = call.reviewer
     _check_worktree(session, worker, moves=outcome.new != tips.branch)
+    left_out = check.result()
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     data = ApproveData(
@@ -170,7 +176,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     without = (
         stack_base.stack.parent_branch if stack_base.stack and stack_base.is_withdrawn else None
     )
-    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without)
+    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without, left_out)
 
 
 def _check(session: Session, name: str) -> Worker:

@@ -147,7 +147,7 @@ def test_cancel_and_undo(scene: Scene) -> None:
     assert scene.run("cancel", "auth") == Answer(0, expected, "")
     assert not worktree.exists()
     assert scene.run("undo") == Answer(
-        0, "undid cancel: t1 is back with auth, which is WORKING\n", ""
+        0, "undid cancel: t1 is back with auth, which is IN_REVIEW\n", ""
     )
     assert (worktree / "untracked").read_text() == "kept\n"
 

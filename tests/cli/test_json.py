@@ -41,6 +41,8 @@ def test_the_way(scene: Scene) -> None:
         "rescue",
         "unrequested",
         "without",
+        "left_out",
+        "left_out_in",
     }
     assert shape(scene, "merge", "auth", "--json") == {"schema", "results"}
     assert shape(scene, "recycle", "auth", "--json") == WORKER

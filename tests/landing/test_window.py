@@ -71,5 +71,5 @@ def test_one_was_changed_since(world: World) -> None:
     world.commit("bob", {"late": "x\n"})
     assert landed(world.merge(everything=True)) == ["amy", "cat"]
     assert world.worker("bob").state == "IN_REVIEW"
-    approve(world.session(), "bob")
+    approve(world.session(), "bob", at="bob/t-bob")
     assert landed(world.merge(everything=True)) == ["bob"]

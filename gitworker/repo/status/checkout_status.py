@@ -31,7 +31,7 @@ class CheckoutStatus:
     """The uncommitted work in a worktree, including work inside submodules.
 
     `paths` are the tracked ones, sorted, without submodules that changed only in their work tree:
-    git moves a branch without touching those.
+    git moves a branch without touching those. `untracked_paths` name an untracked directory once.
     """
 
     staged: int
@@ -39,6 +39,7 @@ class CheckoutStatus:
     untracked: int
     unmerged: int
     paths: tuple[str, ...]
+    untracked_paths: tuple[str, ...] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -89,11 +90,12 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Che
         env={} if renew else {"GIT_OPTIONAL_LOCKS": "0"},
     )  # fmt: skip
     counts = {"staged": 0, "unstaged": 0, "untracked": 0, "unmerged": 0}
-    paths = []
+    paths, untracked_paths = [], []
     for entry in done.text.split("\0"):
         kind = entry[:1]
         if kind == "?":
-            counts["untracked"] += is_work(git.directory, entry[2:])
+            if is_work(git.directory, entry[2:]):
+                untracked_paths.append(entry[2:])
         elif kind == "u":
             counts["unmerged"] += 1
             paths.append(entry.split(" ", 10)[10])
@@ -103,7 +105,10 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Che
             counts["unstaged"] += fields[1][1] != "."
             if fields[1][0] != "." or fields[2][0] != "S":
                 paths.append(fields[8])
-    return CheckoutStatus(**counts, paths=tuple(sorted(paths)))
+    counts["untracked"] = len(untracked_paths)
+    return CheckoutStatus(
+        **counts, paths=tuple(sorted(paths)), untracked_paths=tuple(sorted(untracked_paths))
+    )
 
 
 def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:

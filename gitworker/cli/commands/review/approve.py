@@ -6,7 +6,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import short
+from gitworker.cli.fields import left_out_text, short
 from gitworker.cli.options import GitworkerCommand, Text, WorkerName
 from gitworker.errors import Invalid
 from gitworker.service.results import approval_json, approved_json
@@ -77,6 +77,9 @@ def _print_results(results: Sequence[Approved | NotApproved], *, in_short: bool)
             output.complain(result.error, about=result.worker_id)
         else:
             output.answer(_in_short(result) if in_short else _text(result))
+    for result in results:
+        if in_short and isinstance(result, Approved) and result.left_out is not None:
+            output.answer(f"{result.worker.worker_id}: {left_out_text(result.left_out)}")
 
 
 def _head(approved: Approved) -> str:
@@ -100,4 +103,6 @@ def _text(approved: Approved) -> str:
         lines.append(
             f"{counted} came after it was handed in: git worker diff {approved.worker.worker_id}"
         )
+    if approved.left_out:
+        lines.append(left_out_text(approved.left_out))
     return "\n".join(lines)

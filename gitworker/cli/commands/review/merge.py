@@ -9,7 +9,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
-from gitworker.cli.fields import short
+from gitworker.cli.fields import left_out_text, short
 from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
@@ -125,5 +125,9 @@ def print_results(results: Sequence[Landed | NotLanded]) -> None:
         output.answer(f"{result.worker_id} landed: {target} is at {short(result.commit)}")
         if result.kept:
             output.narrate(f"kept {result.kept}: {result.kept_why}")
+    for result in results:
+        if isinstance(result, Landed) and result.left_out is not None:
+            about = f"{result.worker_id}: " if len(results) > 1 else ""
+            output.answer(about + left_out_text(result.left_out))
     for same in stopped.values():
         output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
