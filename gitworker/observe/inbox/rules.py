@@ -112,7 +112,7 @@ def render_brief(line: str) -> str:
 
 
 def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None:
-    """Return the command with which a worker acts on a message; None if there is none."""
+    """Return the command with which a worker acts on a message, or None."""
     fields = payload if isinstance(payload, dict) else {}
     if type == MessageType.QUESTION:
         return f"git worker send {quoted(sender)} --reply-to {seq} TEXT"
