@@ -12,8 +12,8 @@ Sections = Mapping[str, Mapping[str, str]]
 
 # The verbs of ordinary work, in its order.
 EVERY_DAY = (
-    "spawn", "status", "inbox", "show", "diff", "start", "sync", "done", "approve", "reject",
-    "land", "merge", "resume", "undo",
+    "spawn", "status", "inbox", "show", "diff", "sync", "done", "approve", "reject", "land",
+    "merge", "resume", "undo",
 )  # fmt: skip
 EVERY_DAY_TITLE = "Every day"
 COMMANDS: Sections = {

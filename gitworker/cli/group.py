@@ -30,11 +30,10 @@ rebase and fast-forward. No work of a worker is ever lost.
 
 \b
   cd "$(git worker spawn auth login-form)"   a worktree for worker auth
-  git worker start                           start the work
   git commit -am 'Add the form'              as often as needed
   git worker done                            hand in the work
-  git worker approve auth                    outside the worktree
-  git worker merge auth                      land it on the target
+  git worker diff auth                       review it, from outside
+  git worker land auth                       approve it, and land it
 """
 
 
