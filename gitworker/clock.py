@@ -50,6 +50,31 @@ def iso_utc(ts_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03d}Z"
 
 
+def local_seconds(ts_ms: int) -> str:
+    """Format epoch milliseconds as date and time of the local time zone, for people."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ts_ms // 1000))
+
+
+def find_time_ms(text: str) -> int | None:
+    """Return the epoch milliseconds of a date, with a time or without; None for another text.
+
+    The zone is the local one, or UTC with `Z`.
+    """
+    is_utc = text.endswith("Z")
+    moment = text.removesuffix("Z").replace(" ", "T", 1).partition(".")[0]
+    for form in ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"):
+        try:
+            found = time.strptime(moment, form)
+            if is_utc:
+                from calendar import timegm  # with datetime 5 ms; hot verbs import this module
+
+                return timegm(found) * 1000
+            return int(time.mktime(found)) * 1000
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
 def iso_utc_seconds(ts_ms: int) -> str:
     """Format epoch milliseconds as ISO 8601 with whole seconds and `Z`, as in state files."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ts_ms // 1000))

@@ -205,6 +205,34 @@ def run_attached(
     return os.waitstatus_to_exitcode(wait_status)
 
 
+def run_fed(argv: Sequence[str], stdin: bytes, *, env: Mapping[str, str] | None = None) -> int:
+    """Run a command that reads `stdin` and has our other streams, as a pager; return its status.
+
+    An interrupt ends the writing, not the command, which handles it itself.
+    """
+    read, write = os.pipe()
+    try:
+        pid = _spawn(argv, None, env, [(os.POSIX_SPAWN_DUP2, read, 0)])
+    except BaseException:
+        os.close(write)
+        raise
+    finally:
+        os.close(read)
+    left = memoryview(stdin)
+    try:
+        while left:
+            left = left[os.write(write, left) :]
+    except (BrokenPipeError, KeyboardInterrupt):
+        pass
+    finally:
+        os.close(write)
+    while True:
+        try:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except KeyboardInterrupt:
+            continue
+
+
 def spawn_detached(
     argv: Sequence[str], *, cwd: str = "/", env: Mapping[str, str] | None = None
 ) -> int:

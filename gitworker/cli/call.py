@@ -126,16 +126,24 @@ class CommandLine:
         fields: Callable[[T], Mapping[str, Any]],
         *,
         exact: bool = False,
+        pages: bool = False,
     ) -> None:
         """Print data as text for the reader's screen, or as one JSON document.
 
-        `exact`: programs read the text as well, for example a diff.
+        `exact`: programs read the text as well, for example a diff. `pages`: text that does not fit
+        the terminal is shown by the pager.
         """
         if self.as_json:
             output.document(fields(data))
         else:
             width, color = output.screen_width(), output.wants_color()
-            output.answer_rendered(render(data, width=width, color=color), exact=exact)
+            text = render(data, width=width, color=color)
+            if pages and width is not None:
+                from gitworker.cli.output_pager import answer_paged  # only on a terminal
+
+                answer_paged(text, exact=exact)
+            else:
+                output.answer_rendered(text, exact=exact)
 
     def show(self, text: str, **fields: object) -> None:
         """Print text, or the fields as one JSON document."""

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gitworker import clock
 from gitworker.cli.call import CommandLine
 from gitworker.cli.command_list import aliases_of
 from gitworker.cli.hot.words import SECONDS_MAX
@@ -107,6 +109,25 @@ class Seconds(click.FloatRange):
         if not seconds <= SECONDS_MAX:
             self.fail(f"{value} is not a valid number of seconds.", param, ctx)
         return seconds
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore] # as of TextType
+    """A moment in the past: an age such as 30m, or a date with a time or without."""
+
+    name = "time"
+    units = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return epoch milliseconds; raise Invalid for another text."""
+        number, unit = value[:-1], value[-1:]
+        if number.isdecimal() and unit in self.units:
+            return max(0, clock.now_ms() - int(number) * self.units[unit] * 1000)
+        found = clock.find_time_ms(value)
+        if found is None:
+            raise Invalid(
+                f"{ascii(value)[:80]} is not a time", "git worker log --since 2h", code="usage"
+            )
+        return found
 
 
 class GitworkerCommand(click.Command):

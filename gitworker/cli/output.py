@@ -44,11 +44,15 @@ def answer_rendered(text: str, *, exact: bool = False) -> None:
     Keeps its colours if the reader wants colours, and escapes all other invisible characters.
     `exact` text, which programs read, is written byte by byte unless stdout is a terminal.
     """
-    if not text:
-        return
+    if text:
+        _write(OUT, rendered(text, exact=exact))
+
+
+def rendered(text: str, *, exact: bool = False) -> str:
+    """Return formatted text as `answer_rendered` writes it."""
     if not exact or is_terminal(OUT):
         text = without_commands(text) if wants_color() else printable(text)
-    _write(OUT, text + "\n")
+    return text + "\n"
 
 
 def answer_frame(text: str) -> None:

@@ -91,16 +91,29 @@ class ViewMethods(ServiceBase):
         with self._quickly() as session:
             return WorktreePath(HQ, session.main_top, None)
 
-    def log(self, worker: str | None = None, *, limit: int = 50, agent_lines: int = 0) -> Log:
+    def log(
+        self,
+        worker: str | None = None,
+        *,
+        limit: int | None = 50,
+        since_ms: int = 0,
+        types: frozenset[str] = frozenset(),
+        agent_lines: int = 0,
+    ) -> Log:
         """Return the last events, oldest first, of one worker or of all.
 
-        `agent_lines` is the number of lines of the worker's .worker.log that are added.
+        Only those since a time and of these types, if given: `transition`, `commit`, `message`, or
+        the type of a message. `agent_lines` is the number of lines of the worker's .worker.log that
+        are added.
         """
         from gitworker.observe.logs.log import read_log
 
         with self._reading() as session:
             found = None if worker is None else self._worker(session, worker)
-            return read_log(session, found, limit=limit, agent_lines=agent_lines)
+            return read_log(
+                session, found, limit=limit, since_ms=since_ms, types=types,
+                agent_lines=agent_lines,
+            )  # fmt: skip
 
     def agents(self, *, include_all: bool = False) -> AgentList:
         """Return the agents with their activity; with `include_all` also those that have ended."""

@@ -7,6 +7,29 @@ import pytest
 from gitworker import clock
 
 
+@pytest.mark.parametrize(
+    ("text", "ts_ms"),
+    [
+        ("1970-01-02", 86_400_000),
+        ("1970-01-01 00:01", 60_000),
+        ("1970-01-01T00:01:02", 62_000),
+        ("1970-01-01T00:01:02Z", 62_000),
+        ("1970-01-01T00:01:02.345Z", 62_000),
+        ("1970-13-01", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_find_time(text: str, ts_ms: int | None) -> None:
+    """A date is read with a time or without, in the local zone or UTC."""
+    assert clock.find_time_ms(text) == ts_ms
+
+
+def test_local_time() -> None:
+    """People get the time of their zone, which is UTC in the tests."""
+    assert clock.local_seconds(62_345) == "1970-01-01 00:01:02"
+
+
 def test_the_wall_clock_can_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     """GITWORKER_CLOCK_MS pins the wall clock, and nothing else."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", "42")

@@ -6,6 +6,7 @@ from gitworker.cli import output
 from gitworker.cli.live.live import ViewWaker
 from gitworker.observe.logs.events import Event, json_event
 from gitworker.observe.logs.log import Log, LogFollower, event_line
+from gitworker.observe.logs.log_filter import LogFilter
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -13,15 +14,27 @@ CHECK_EVENTS_S = 2.0
 CHECK_LOG_S = 0.25  # a write to an agent's log wakes no reader
 
 
-def follow_log(session: Session, worker: Worker | None, log: Log, *, as_json: bool) -> None:
-    """Print the past events, then new ones, until the state directory or the reader disappears."""
+def follow_log(
+    session: Session,
+    worker: Worker | None,
+    log: Log,
+    *,
+    as_json: bool,
+    types: frozenset[str] = frozenset(),
+) -> None:
+    """Print the past events, then new ones, until the state directory or the reader disappears.
+
+    Only those of `types` are printed, as of `LogFilter`; all if it is empty.
+    """
+    wants = LogFilter(types=types).wants
     follower = LogFollower(session, worker, log.position)
     try:
         with ViewWaker(session) as lookout:
             _print(log.events, as_json=as_json)
             is_new = True
             while not lookout.is_over:
-                _print(follower.news() if is_new else follower.lines(), as_json=as_json)
+                events = follower.news() if is_new else follower.lines()
+                _print(filter(wants, events), as_json=as_json)
                 pause_s = CHECK_LOG_S if follower.has_agent_log else CHECK_EVENTS_S
                 is_new = lookout.wait(pause_s)
     finally:

@@ -22,6 +22,7 @@ from gitworker.observe.logs.events import (
     read_position,
     read_worker_events,
 )
+from gitworker.observe.logs.log_filter import DEFAULT_LIMIT, LogFilter
 from gitworker.observe.logs.tail import find_agent_log, last_lines
 from gitworker.observe.text import DIM, cut, paint
 from gitworker.store.workers import all_workers
@@ -30,40 +31,52 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.workers import Worker
 
-DEFAULT_LIMIT = 50
 BATCH = 500
 
 
 class Log(NamedTuple):
     """Events in order of time; `worker` is None if the log is about all workers.
 
-    `position` is the start for a reader that continues.
+    `position` is the start for a reader that continues. `is_partial`: not all types or times were
+    asked for.
     """
 
     worker: str | None
     events: tuple[Event, ...]
     position: LogPosition = LogPosition(0, 0)
+    is_partial: bool = False
 
 
 def read_log(
-    session: Session, worker: Worker | None, *, limit: int = DEFAULT_LIMIT, agent_lines: int = 0
+    session: Session,
+    worker: Worker | None,
+    *,
+    limit: int | None = DEFAULT_LIMIT,
+    since_ms: int = 0,
+    types: frozenset[str] = frozenset(),
+    agent_lines: int = 0,
 ) -> Log:
-    """Return the last `limit` events, of one worker and its task or of everything.
+    """Return the newest events, of one worker and its task or of everything; see `LogFilter`.
 
-    The last `agent_lines` of the worker's own log are added to the limit.
+    The last `agent_lines` of the worker's own log are added.
     """
+    chosen = LogFilter(limit, since_ms, types)
+    is_partial = bool(types) or since_ms > 0
     with session.store.read() as reader:
         position = read_position(reader)
         if worker is None:
-            return Log(None, read_all_events(reader, limit), position)
-        name = worker.worker_id
-        events = read_worker_events(reader, worker=name, task=worker.task_id, limit=limit)
+            events = chosen.newest(lambda size: read_all_events(reader, size))
+            return Log(None, events, position, is_partial)
+        name, task = worker.worker_id, worker.task_id
+        events = chosen.newest(
+            lambda size: read_worker_events(reader, worker=name, task=task, limit=size)
+        )
     if agent_lines:
         path = find_agent_log(session.paths.logs, worker)
         lines, ts_ms = last_lines(path, agent_lines) if path else ([], 0)
         logged = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
         events = tuple(sorted((*events, *logged), key=lambda event: event.ts_ms))
-    return Log(name, events, position)
+    return Log(name, events, position, is_partial)
 
 
 class LogFollower:
@@ -136,15 +149,17 @@ class LogFollower:
 
 
 def render_log(log: Log, *, width: int | None, color: bool) -> str:
-    """Return one line for each event: its time (UTC), then its text."""
+    """Return one line for each event: its time, then its text; see `event_line`."""
     if not log.events:
-        return "nothing has happened yet"
+        return "no such event" if log.is_partial else "nothing has happened yet"
     return "\n".join(event_line(event, width=width, color=color) for event in log.events)
 
 
 def event_line(event: Event, *, width: int | None, color: bool) -> str:
-    """Return one event as a line: its time (UTC), then its text."""
+    """Return one event as a line: its time (local on a terminal, else UTC), then its text."""
     stamp = clock.iso_utc_seconds(event.ts_ms)
+    if width is not None:
+        stamp = clock.local_seconds(event.ts_ms)
     room = None if width is None else width - len(stamp) - 2
     return f"{paint(stamp, DIM, color=color)}  {cut(event_text(event), room)}"
 

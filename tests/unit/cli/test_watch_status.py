@@ -46,5 +46,5 @@ def test_git_is_asked_once(
     looker.read_again()
     assert trace.read_text() == ""
     commit(worktree, "a.txt")
-    assert [one.news for one in looker.read_again().workers] == ["waits for its agent to start"]
+    assert [one.news for one in looker.read_again().workers] == ["Add a.txt"]
     assert trace.read_text() != ""

@@ -59,7 +59,7 @@ def test_log_lines() -> None:
         "1970-01-01T00:00:02Z  task t  ASSIGNED → IN_PROGRESS  AGENT_STARTED by hq"
     )
     assert render_log(log, width=40, color=True).splitlines()[1] == (
-        "\x1b[2m1970-01-01T00:00:02Z\x1b[0m  task t  ASSIGNED …"
+        "\x1b[2m1970-01-01 00:00:02\x1b[0m  task t  ASSIGNED →…"
     )
     assert render_log(Log(None, ()), width=40, color=False) == "nothing has happened yet"
     assert [event["seq"] for event in json_log(log)["events"]] == [1, 2]

@@ -65,4 +65,4 @@ def command(
     found = call.service().diff(worker, options)
     if found.note and not call.as_json:
         output.narrate(f"note: {found.note}")
-    call.render(found, render_diff, json_diff, exact=True)
+    call.render(found, render_diff, json_diff, exact=True, pages=True)
