@@ -71,5 +71,5 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
 
 def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerError:
     """Return the error of a wait that took too long."""
-    aim = "still at work" if goal == REST else f"{facts.state}, not {goal}"
+    aim = f"still {facts.state}" if goal == REST else f"{facts.state}, not {goal},"
     return Refused(f"{facts.worker} is {aim} after {timeout_s:g} s", code="timeout")

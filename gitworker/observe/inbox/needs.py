@@ -15,6 +15,7 @@ from gitworker.observe.inbox.rules import (
     QUESTION,
     RETURNED,
     URGENCY,
+    answer_command,
     is_open_question,
     need_of,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 WINDOWS_READ = 20
+READ = "{}   (or: git worker msg poll --mine)"
 OUTCOMES: dict[str | None, str] = {None: "cut off", "cut_off": "cut off"}
 
 
@@ -139,7 +141,7 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             item.source,
             item.text,
             item.since_ms,
-            command=item.command or "git worker msg poll --mine",
+            command=item.command or READ.format(answer_command(item.source, message.seq)),
             task=item.task,
             seq=item.seq,
             id=item.id,

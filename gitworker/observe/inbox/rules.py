@@ -115,7 +115,7 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
     """Return the command with which a worker acts on a message, or None."""
     fields = payload if isinstance(payload, dict) else {}
     if type == MessageType.QUESTION:
-        return f"git worker send {quoted(sender)} --reply-to {seq} TEXT"
+        return answer_command(sender, seq)
     if type == MessageType.REVIEW_RESULT:
         return VERDICT_COMMANDS.get(str(fields.get("verdict")))
     if type == MessageType.CMD:
@@ -125,6 +125,11 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
             return "git worker sync"
         return f"git diff HEAD...{quoted(str(fields.get('with_branch')))}"
     return None
+
+
+def answer_command(sender: str, seq: int) -> str:
+    """Return the command that answers a message of a sender."""
+    return f"git worker send {quoted(sender)} --reply-to {seq} TEXT"
 
 
 def _files(payload: Mapping[str, Any]) -> str:

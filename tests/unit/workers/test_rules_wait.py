@@ -89,5 +89,5 @@ def test_vain_waits(first: WorkerFacts, now: WorkerFacts, message: str | None) -
 def test_timeouts() -> None:
     """A timeout is one sentence with the state, and exit status 1."""
     error = timeout_error("in_review", facts(), 2.5)
-    assert (error.message, error.status) == ("auth is WORKING, not in_review after 2.5 s", 1)
-    assert timeout_error("rest", facts(), 1).message == "auth is still at work after 1 s"
+    assert (error.message, error.status) == ("auth is WORKING, not in_review, after 2.5 s", 1)
+    assert timeout_error("rest", facts(), 1).message == "auth is still WORKING after 1 s"
