@@ -32,7 +32,7 @@ NO_WORK = {
     "IDLE": ("has no task", "git worker assign {worker} TASK"),
     "IN_REVIEW": ("is in review", "git worker reject {worker} -m TEXT"),
     "APPROVED": ("is approved", "git worker reject {worker} -m TEXT"),
-    "STALE": ("is stale: its review takes long", "git worker reject {worker} -m TEXT"),
+    "STALE": ("is stale (its review takes long)", "git worker reject {worker} -m TEXT"),
     "COMPLETED": ("has landed", "git worker assign {worker} TASK"),
 }
 

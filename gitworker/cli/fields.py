@@ -24,7 +24,8 @@ def freed_text(freed: FreedWorker) -> str:
             f"{name} is stacked on it and will land without it"
             " (to keep its commits: git worker sync --take-parent)"
         )
-    lines.append("undo: git worker undo")
+    if freed.task_id is not None:
+        lines.append("undo: git worker undo")
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.rules import may_judge
+from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
@@ -50,10 +50,19 @@ def merge(
 
     with _hold_queue(session):
         found = choose(session, [], everything=True) if everything else named
-        chosen = [worker for worker in found if worker.worker_id not in skip]
+        chosen = [
+            one for one in found if one.worker_id not in skip and not _has_landed(session, one)
+        ]
         queue = Queue(session, keep=keep)
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
+
+
+def _has_landed(session: Session, worker: Worker) -> bool:
+    """Return whether a worker's work has landed, and report it: nothing is left to do."""
+    if is_landed(worker.state):
+        session.report(Notice(f"worker {worker.worker_id} has landed already: nothing changed"))
+    return is_landed(worker.state)
 
 
 @contextmanager

@@ -5,12 +5,14 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance, release_task, schedule_retry
+from gitworker.lifecycle.rules import is_stale
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.progress import Notice
 from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
+from gitworker.states.worker_machine import state_words
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.tasks import set_task_error
 from gitworker.store.workers import (
@@ -94,9 +96,16 @@ def _end(
 
 
 def recover(session: Session, name: str) -> Worker:
-    """Return a STALE worker to the state that it had before: at work, or in review."""
+    """Return a STALE worker to the state that it had before: at work, or in review.
+
+    Any other worker stays as it is; a FAILED one is refused, since `resume` takes its task back.
+    """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+    if not is_stale(worker.state) and not has_failed(worker.state):
+        words = state_words(worker.state)
+        session.report(Notice(f"worker {worker.worker_id} {words}: nothing to recover"))
+        return worker
     in_review = worker.stale_from is WorkerState.IN_REVIEW
     event = WorkerEvent.RESUME_REVIEW if in_review else WorkerEvent.RECOVER
     with session.store.write() as writer:

@@ -7,6 +7,7 @@ from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.rules import waits_for_retry
 from gitworker.lifecycle.rules_take_up import event_to_work, resume_refusal, resumes
 from gitworker.model.worker import WorkerEvent
+from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
 from gitworker.store.api import Writer
 from gitworker.store.claims import release_claim
@@ -60,12 +61,19 @@ def advance_task(
         return task
     recovers = task_event in RECOVERIES
     left = task.recovery_count < task.max_retries if recovers else task.retries_left
-    events = task_events(
-        task_event,
-        status=task.status,
-        requires_approval=task.requires_approval,
-        retries_left=left,
-    )
+    try:
+        events = task_events(
+            task_event,
+            status=task.status,
+            requires_approval=task.requires_approval,
+            retries_left=left,
+        )
+    except InvalidTransition as error:
+        raise InvalidTransition(
+            error.state, error.event, f"git worker show {worker.worker_id}",
+            message=f"task {task.id} is {task.status} by now, so worker {worker.worker_id}"
+            " cannot change it",
+        ) from error  # fmt: skip
     move_task(writer, task, events, actor=actor)
     return require_stored_task(writer, task.id)
 

@@ -6,6 +6,7 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.states.worker_machine import state_words
 
 ASSIGNING = frozenset({"spawn", "adopt"})
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
@@ -36,6 +37,16 @@ def assigns_worker(kind: str) -> bool:
 def is_landed(state: WorkerState) -> bool:
     """Return whether a worker's task has landed, so that it is recycled before its next one."""
     return state is WorkerState.COMPLETED
+
+
+def is_judged(state: WorkerState) -> bool:
+    """Return whether a worker's work has its approval, or has landed with it."""
+    return is_approved(state) or is_landed(state)
+
+
+def has_no_task(state: WorkerState) -> bool:
+    """Return whether a worker has no task."""
+    return state is WorkerState.IDLE
 
 
 def is_assigned(state: WorkerState) -> bool:
@@ -98,8 +109,15 @@ def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitW
     if state in FREE:
         return None
     if state is WorkerState.FAILED:
-        return Refused(f"worker {worker} has FAILED at {held_task}", f"git worker reset {worker}")
-    return Refused(f"worker {worker} is {state} with task {held_task}", f"git worker show {worker}")
+        return Refused(
+            f"worker {worker} has failed at task {held_task}, so it cannot take another",
+            f"git worker reset {worker}",
+        )
+    words = state_words(state)
+    return Refused(
+        f"worker {worker} holds task {held_task} and {words}, so it cannot take another",
+        f"git worker show {worker}",
+    )
 
 
 def task_refusal(

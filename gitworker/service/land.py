@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gitworker.landing.merge import choose, merge
-from gitworker.lifecycle.rules import is_approved
+from gitworker.lifecycle.rules import is_judged
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import WorkersLanded
 from gitworker.session import Session
@@ -30,7 +30,7 @@ def land(
     if everything:
         to_approve = waiting_workers(session)
     else:
-        to_approve = [one.worker_id for one in named if not is_approved(one.state)]
+        to_approve = [one.worker_id for one in named if not is_judged(one.state)]
     approvals = approve_all(session, to_approve, note=note) if to_approve else []
     refused: dict[str, Landed | NotLanded] = {
         one.worker_id: NotLanded(one.worker_id, one.error)

@@ -70,12 +70,12 @@ STATE_WORDS: Mapping[S, str] = MappingProxyType(
         S.WORKING: "is at work",
         S.IN_REVIEW: "is in review",
         S.APPROVED: "is approved",
-        S.STALE: "is stale: it has shown no sign of life",
+        S.STALE: "is stale (no sign of life)",
         S.FAILED: "has failed",
         S.COMPLETED: "has landed",
     }
 )
-STALE_IN_REVIEW = "is stale: its review takes long"
+STALE_IN_REVIEW = "is stale (its review takes long)"
 
 # The consequence of a refused event, for people.
 REFUSALS: Mapping[E, str] = MappingProxyType(

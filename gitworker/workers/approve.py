@@ -19,17 +19,18 @@ from gitworker.branches.requested import find_later, find_requested, later_refus
 from gitworker.branches.stack import find_stack_base, parent_names, require_parent_ready
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, Refused, as_gitworker_error
+from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.settle_rewrite import give_up, roll_back
 from gitworker.landing.rules_queue import parents_first
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.rules import may_judge, waits_for_review
+from gitworker.lifecycle.rules import is_approved, is_judged, may_judge, waits_for_review
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import LeftOut
 from gitworker.model.worker import WorkerEvent
+from gitworker.progress import Notice
 from gitworker.repo.history.patch_ids import fingerprints
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.replay.replay import ReplayConflict
@@ -37,9 +38,10 @@ from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of, require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker_machine import require_transition
+from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
+from gitworker.store.records.reviews import find_review
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.review import reviewer_of_record
 from gitworker.worktrees.left_out import LeftOutCheck
@@ -138,6 +140,8 @@ class _ApproveCall:
 def _approve(call: _ApproveCall, name: str) -> Approved:
     session = call.session
     worker = _check(session, name)
+    if is_judged(worker.state):
+        return _approved_already(session, worker)
     check = LeftOutCheck(session, worker)
     tips = read_tips(session, worker)
     stack_base = find_stack_base(session, worker, tips)
@@ -186,10 +190,27 @@ def _check(session: Session, name: str) -> Worker:
     refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
-    require_transition(
-        worker.worker_id, worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from
-    )
+    if not is_judged(worker.state):
+        require_transition(
+            worker.worker_id, worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from
+        )
     return worker
+
+
+def _approved_already(session: Session, worker: Worker) -> Approved:
+    """Return a worker whose approval holds, unchanged; raise Conflict if its branch has moved."""
+    with session.store.read() as reader:
+        review = find_review(reader, worker.worker_id, worker.task_id, "approved")
+    commit = Oid(review.commit_oid) if review else Oid("")
+    if is_approved(worker.state) and read_tips(session, worker).branch != commit:
+        raise Conflict(
+            f"{worker.branch} has moved since it was approved",
+            f"git worker done {worker.worker_id}",
+            code="moved_on",
+        )
+    words = state_words(worker.state)
+    session.report(Notice(f"worker {worker.worker_id} {words} already: nothing changed"))
+    return Approved(worker, commit, None, None, 0, None)
 
 
 def _check_worktree(session: Session, worker: Worker, *, moves: bool) -> None:

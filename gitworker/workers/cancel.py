@@ -6,8 +6,10 @@ from gitworker.bus.drain import drain
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
@@ -45,12 +47,19 @@ def recycle(session: Session, name: str) -> Worker:
     """Make a COMPLETED worker IDLE; a worktree that was kept stays in its place."""
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+    if has_no_task(worker.state):
+        _report_free(session, worker)
+        return worker
     with session.store.write() as writer:
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
         clear_assignment(writer, worker.worker_id)
         stored = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return stored
+
+
+def _report_free(session: Session, worker: Worker) -> None:
+    session.report(Notice(f"worker {worker.worker_id} has no task: nothing changed"))
 
 
 def _free(session: Session, name: str, kind: str) -> FreedWorker:
@@ -61,6 +70,9 @@ def _free(session: Session, name: str, kind: str) -> FreedWorker:
             worker = require_worker(reader, name, session)
             stacked = workers_on(reader, worker.worker_id, worker.task_id)
         require_ended(session, worker.worker_id)
+        if has_no_task(worker.state):
+            _report_free(session, worker)
+            return FreedWorker(worker, None, None)
         require_transition(
             worker.worker_id, worker.state, EVENTS[kind], stale_from=worker.stale_from
         )

@@ -4,10 +4,12 @@ from gitworker import clock
 from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.rules import may_judge
+from gitworker.lifecycle.rules import is_approved, may_judge
+from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.worker import ReturnReason, WorkerEvent
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
 from gitworker.store.records.reviews import record_review
@@ -33,17 +35,33 @@ def reviewer_of_record(session: Session) -> str:
 
 
 def reject(session: Session, name: str, *, note: str) -> Worker:
-    """Request changes of a submission: IN_REVIEW→WORKING, with a message on the bus."""
+    """Request changes of a submission: IN_REVIEW→WORKING, with a message on the bus.
+
+    An approval is withdrawn first. Work that was sent back by such a request stays as it is.
+    """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
+    if worker.returned_by == ReturnReason.CHANGES_REQUESTED and is_at_work(worker.state):
+        session.report(
+            Notice(
+                f"worker {worker.worker_id} was sent back already: nothing changed;"
+                f" to add a note: git worker send {worker.worker_id} TEXT"
+            )
+        )
+        return worker
     reviewer = reviewer_of_record(session)
     ref = worker.ref
     tip = read_refs(session.git, [ref]).get(ref, "")
     now = clock.now_ms()
     with session.store.write() as writer:
+        if is_approved(worker.state):
+            worker = advance(
+                writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
+                metadata={"reason": "changes requested"},
+            )  # fmt: skip
         advance(
             writer, worker, WorkerEvent.REQUEST_CHANGES, actor=session.actor,
             metadata={"note": note},

@@ -13,6 +13,7 @@ from gitworker.bus.drain import record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import open_regular
@@ -100,6 +101,11 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
 
 def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
     owner = owner_of(session.repository.common_dir, worker)
+    if has_no_task(worker.state):
+        raise Refused(
+            f"worker {worker.worker_id} has no task, so there is nothing to rebase",
+            f"git worker assign {worker.worker_id} TASK",
+        )
     if owner is None or not is_present(owner):
         raise Refused(
             f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"

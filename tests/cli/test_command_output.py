@@ -81,7 +81,7 @@ def test_reject(scene: Scene) -> None:
     """Reject sends the worker back to work."""
     scene.submitted()
     answer = scene.run("reject", "auth", "-m", "A test is missing")
-    assert answer == Answer(0, "auth is WORKING again\n", "")
+    assert answer == Answer(0, "auth is WORKING\n", "")
 
 
 def test_approve_counts_late_commits(scene: Scene) -> None:

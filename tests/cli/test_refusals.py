@@ -97,7 +97,10 @@ def test_spawn_of_a_busy_worker(scene: Scene) -> None:
     """A worker that holds a task gets no second one."""
     scene.spawn("auth", "t1")
     assert scene.run("spawn", "auth", "t2") == Answer(
-        1, "", "error: worker auth is ASSIGNED with task t1\nhint: git worker show auth\n"
+        1,
+        "",
+        "error: worker auth holds task t1 and has not started yet, so it cannot take another\n"
+        "hint: git worker show auth\n",
     )
 
 
@@ -127,7 +130,8 @@ def test_wrong_state(scene: Scene) -> None:
     answer = scene.run("approve", "auth")
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.startswith(
-        "error: worker auth is ASSIGNED; approve requires IN_REVIEW\nhint: git worker start auth\n"
+        "error: worker auth has not started yet, so there is nothing to approve\n"
+        "hint: git worker start auth\n"
     )
 
 
@@ -186,7 +190,9 @@ def test_merge_reports_each(scene: Scene) -> None:
     scene.spawn("docs", "t2")
     answer = scene.run("merge", "auth", "docs")
     assert (answer.status, answer.out) == (1, "auth landed: main is at <short>\n")
-    assert answer.err.startswith("error: docs: worker docs is ASSIGNED; merge requires APPROVED\n")
+    assert answer.err.startswith(
+        "error: docs: worker docs has not started yet, so it cannot land\n"
+    )
     for words in ((), ("auth", "--all")):
         assert run(scene.root, "merge", *words).status == 2
 

@@ -151,8 +151,27 @@ def test_fail_of_a_stale_worker(world: World, monkeypatch: pytest.MonkeyPatch) -
 def test_recover_of_a_working_worker(world: World) -> None:
     """A worker that is not stale is not recovered."""
     world.working("auth", "login", {"a": "1\n"})
-    with unchanged(world, "invalid_transition", InvalidTransition):
+    before = world.picture()
+    assert recover(world.session(), "auth").state == "WORKING"
+    assert world.picture() == before
+
+
+def test_recover_of_a_failed_worker(world: World) -> None:
+    """A failed worker is not recovered but resumed, which takes its task back."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    with unchanged(world, "invalid_transition", InvalidTransition) as caught:
         recover(world.session(), "auth")
+    assert caught.value.hint == "git worker resume auth"
+
+
+def test_fail_twice(world: World) -> None:
+    """A worker that has failed stays as it is, with its first reason."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    before = world.picture()
+    assert fail(world.session(), "auth", reason="another").last_error == "no"
+    assert world.picture() == before
 
 
 def went_stale(world: World, worker: str) -> None:

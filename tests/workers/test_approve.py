@@ -287,3 +287,20 @@ def test_patches_that_the_target_has(world: World) -> None:
     world.git("rebase", "-q", "main", cwd=place)
     world.approve("auth")
     world.land("auth")
+
+
+def test_approve_twice(world: World) -> None:
+    """An approval that holds is not recorded again."""
+    world.approved("auth", "login", {"a": "1\n"})
+    before = world.picture()
+    assert world.approve("auth").commit == world.tip("auth/login")
+    assert world.picture() == before
+
+
+def test_approve_after_later_commits(world: World) -> None:
+    """A branch that has moved since its approval is refused until it is handed in again."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.commit("auth", {"a": "2\n"})
+    with unchanged(world, "moved_on", Conflict) as caught:
+        world.approve("auth")
+    assert caught.value.hint == "git worker done auth"

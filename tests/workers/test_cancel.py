@@ -9,6 +9,7 @@ import pytest
 
 from gitworker.errors import NotFound
 from gitworker.lifecycle.fail import fail
+from gitworker.progress import Notice
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.cancel import cancel, recycle, reset
 from tests.landing.test_merge_cleanup import HOLD, every_object, trashed
@@ -174,8 +175,14 @@ def test_cancel_of_a_free_worker(world: World) -> None:
     """A worker without a task has nothing to withdraw."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
-    with unchanged(world, "invalid_transition", InvalidTransition):
-        cancel(world.session(), "auth")
+    before = world.picture()
+    said: list[object] = []
+    again = cancel(world.session(report=said.append), "auth")
+    assert (again.worker.state, again.task_id, again.rescue_ref) == ("IDLE", None, None)
+    assert said == [Notice("worker auth has no task: nothing changed")]
+    assert reset(world.session(), "auth").task_id is None
+    assert recycle(world.session(), "auth").state == "IDLE"
+    assert world.picture() == before
 
 
 def test_cancel_of_an_unknown_worker(world: World) -> None:

@@ -83,3 +83,23 @@ def test_reviewer_without_a_name(world: World, monkeypatch: pytest.MonkeyPatch) 
     world.git("config", "user.useConfigOnly", "true")
     with unchanged(world, "refused", Refused):
         world.approve("auth")
+
+
+def test_reject_twice(world: World) -> None:
+    """Work that was sent back is not sent back again."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="more tests")
+    before = world.picture()
+    assert reject(world.session(), "auth", note="more tests").state == "WORKING"
+    assert world.picture() == before
+
+
+def test_reject_after_the_approval(world: World) -> None:
+    """Approved work can be sent back; the approval is withdrawn first."""
+    world.approved("auth", "login", {"a": "1\n"})
+    assert reject(world.session(), "auth", note="one more test").state == "WORKING"
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    events = world.query(
+        "SELECT event FROM transitions WHERE machine = 'worker' ORDER BY seq DESC LIMIT 2"
+    )
+    assert events == [("request_changes",), ("approval_withdrawn",)]

@@ -150,6 +150,8 @@ REVIEW = ["IDLE>ASSIGNED assign", "ASSIGNED>WORKING start", "WORKING>IN_REVIEW s
         ([*REVIEW[:2], "WORKING>STALE heartbeat_timeout", "STALE>APPROVED approve"], "4 guard"),
         ([*REVIEW[:2], "WORKING>STALE heartbeat_timeout", "STALE>FAILED stop"], ""),
         ([*REVIEW, "IN_REVIEW>STALE review_timeout", "STALE>IN_REVIEW resume_review"], ""),
+        ([*REVIEW[:2], "WORKING>FAILED fail", "FAILED>WORKING resume"], ""),
+        ([*REVIEW[:2], "FAILED>WORKING resume"], "3 single-active-state"),
         ([*REVIEW, "IN_REVIEW>STALE review_timeout", "STALE>FAILED expire"], "5 guard"),
         ([*REVIEW, "IN_REVIEW>STALE review_timeout", "STALE>FAILED rot"], "5 trigger"),
         (

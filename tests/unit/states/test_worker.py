@@ -84,11 +84,11 @@ def test_guards_hold_in_stale_only() -> None:
         ),
         (
             "STALE", "approve", "WORKING",
-            "is stale: it has shown no sign of life, so there is nothing to approve", "resume auth",
+            "is stale (no sign of life), so there is nothing to approve", "resume auth",
         ),
         (
             "STALE", "recover", "IN_REVIEW",
-            "is stale: its review takes long, so there is nothing to recover", "approve auth",
+            "is stale (its review takes long), so there is nothing to recover", "approve auth",
         ),
         ("COMPLETED", "cancel", None, "has landed, so there is nothing to cancel", "undo --list"),
         ("COMPLETED", "reset", None, "has landed, so there is nothing to reset", "recycle auth"),

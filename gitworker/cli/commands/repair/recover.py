@@ -29,7 +29,7 @@ def command(call: CommandLine, worker: str | None) -> int:
     service = call.service()
     if worker is not None:
         recovered = service.recover(worker)
-        call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_json(recovered))
+        call.show(f"{recovered.worker_id} is {recovered.state}", **worker_json(recovered))
         return 0
     settled = service.recover_interrupted()
     call.show(_text(len(settled.ended), len(settled.left)), **settled_json(settled))

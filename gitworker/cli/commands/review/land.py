@@ -46,7 +46,7 @@ def command(
         raise progress.output_error
     if call.as_json:
         output.document({"results": [landed_json(result) for result in results]})
-    elif not results:
+    elif everything and not results:
         output.answer("nothing waits for review, and nothing is approved")
     return max(
         (result.error.status for result in results if isinstance(result, NotLanded)), default=0

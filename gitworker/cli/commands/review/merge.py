@@ -59,7 +59,7 @@ def command(
     results = run_merge(call, workers, everything=everything, keep=keep)
     if call.as_json:
         output.document({"results": [landed_json(result) for result in results]})
-    elif not results:
+    elif everything and not results:
         output.answer("nothing is approved")
     return max(
         (result.error.status for result in results if isinstance(result, NotLanded)), default=0

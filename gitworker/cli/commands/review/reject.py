@@ -16,10 +16,11 @@ from gitworker.service.results import worker_json
 def command(call: CommandLine, worker: str, message: str) -> None:
     """Return a worker's branch with a request for changes.
 
-    IN_REVIEW becomes WORKING. The worker receives the request as a message (review_result).
+    IN_REVIEW or APPROVED becomes WORKING. The worker receives the request as a message
+    (review_result).
 
     \b
       git worker reject auth -m 'The form needs a test'
     """
     rejected = call.service().reject(worker, note=message)
-    call.show(f"{rejected.worker_id} is {rejected.state} again", **worker_json(rejected))
+    call.show(f"{rejected.worker_id} is {rejected.state}", **worker_json(rejected))
