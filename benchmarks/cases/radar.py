@@ -20,7 +20,7 @@ LIMIT_S = 60  # for 4,950 pairs of branches
 AT_ONCE = 100  # pairs that plain git merges in a round, one process each
 IMPORTS = "import click, apsw"
 EACH = 'while read -r pair; do git merge-tree --write-tree --name-only $pair; done <"$1"; true'
-CACHES = ("merge_verdicts", "tip_forks", "tip_changes")
+CACHES = ("merge_verdicts", "replay_verdicts", "tip_forks", "tip_changes")
 
 
 def measure_radar(scene: Scene) -> Iterator[Result]:
