@@ -57,7 +57,7 @@ def test_destructive_words_are_suggestions() -> None:
         ("view 'my auth'", usage("'view'", "git worker show 'my auth'")),
         ("view --all", usage("'view'", "git worker show WORKER")),
         ("hooks remove", usage("'hooks remove'", "git worker hooks uninstall")),
-        ("spwan a 'b c'", usage("'spwan'; did you mean spawn?", "git worker spawn a 'b c'")),
+        ("spawm a 'b c'", usage("'spawm'; did you mean spawn?", "git worker spawn a 'b c'")),
         ("msg sned x", usage("'msg sned'; did you mean send?", "git worker msg send x")),
         ("xyzzy", usage("'xyzzy'", "git worker -h")),
         ("msg xyzzy", usage("'msg xyzzy'", "git worker msg -h")),
