@@ -35,7 +35,7 @@ WAITS_FOR: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.APPROVED: "the merge",
         WorkerState.COMPLETED: "its next task",
         WorkerState.STALE: "a sign of life",
-        WorkerState.FAILED: "a reset",
+        WorkerState.FAILED: "a resume or a reset",
     }
 )
 TASK_WAITS_FOR: Mapping[TaskStatus, str] = MappingProxyType(
@@ -50,7 +50,7 @@ NEXT: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.APPROVED: "git worker merge {worker}",
         WorkerState.COMPLETED: "git worker assign {worker} TASK",
         WorkerState.STALE: "git worker recover {worker}",
-        WorkerState.FAILED: "git worker reset {worker}",
+        WorkerState.FAILED: "git worker resume {worker}",
     }
 )
 NEEDS_HELP = frozenset({WorkerState.STALE, WorkerState.FAILED})
@@ -80,6 +80,9 @@ WAITING_NEXT: Mapping[str, str] = MappingProxyType(
         "verify_failed": "git worker resume {worker}",
     }
 )
+# A task that has ended cannot be resumed.
+ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
+ENDED_NEXT = "git worker reset {worker}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
     {TaskStatus.WAITING_INPUT: "git worker reply {worker} TEXT"}
 )
@@ -110,6 +113,8 @@ def next_command(
     text = NEXT[state]
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         text = NEXT[WorkerState.IN_REVIEW]
+    elif state is WorkerState.FAILED and task_status in ENDED:
+        text = ENDED_NEXT
     elif state is WorkerState.WORKING:
         awaited = TASK_NEXT.get(task_status) if task_status is not None else None
         returned = WAITING_NEXT if waits_for_author else RETURNED_NEXT

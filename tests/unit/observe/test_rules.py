@@ -38,7 +38,7 @@ MOMENT = ClockReading(now_ms=1_000_000, mono_ms=500_000, boot_id="boot", host="h
         (S.COMPLETED, T.COMPLETED, None, "its next task"),
         (S.STALE, T.IN_PROGRESS, S.WORKING, "a sign of life"),
         (S.STALE, T.AWAITING_APPROVAL, S.IN_REVIEW, "an overdue review"),
-        (S.FAILED, T.FAILED, None, "a reset"),
+        (S.FAILED, T.FAILED, None, "a resume or a reset"),
     ],
 )
 def test_waits_for(
@@ -60,6 +60,8 @@ def test_waits_for(
         (S.STALE, T.IN_PROGRESS, S.WORKING, "git worker recover auth"),
         (S.STALE, T.AWAITING_APPROVAL, S.IN_REVIEW, "git worker approve auth"),
         (S.APPROVED, T.AWAITING_APPROVAL, None, "git worker merge auth"),
+        (S.FAILED, T.FAILED, None, "git worker resume auth"),
+        (S.FAILED, T.CANCELLED, None, "git worker reset auth"),
     ],
 )
 def test_next_command(
