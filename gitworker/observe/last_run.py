@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.liveness.rules import is_expected_to_report
 from gitworker.observe.logs.tail import find_agent_log, last_lines
 from gitworker.observe.text import without_escapes
 from gitworker.store.records.run_results import RunResult, find_run_result
@@ -20,9 +21,13 @@ LINES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """A run of the worker's present task; `lines` are the last ones of the log of a failed run."""
+    """A run of the worker's present task; `lines` are the last output of one that gave no result.
+
+    `is_idle`: it succeeded, but handed nothing in, and no other process works as the worker.
+    """
 
     result: RunResult
+    is_idle: bool
     lines: tuple[str, ...]
 
     @property
@@ -36,13 +41,24 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
     result = find_run_result(reader, worker.worker_id, worker.task_id)
     if result is None:
         return None
-    last = LastRun(result, ())
-    log = find_agent_log(session.paths.logs, worker) if last.has_failed else None
+    is_idle = _is_idle(result, worker)
+    last = LastRun(result, is_idle, ())
+    log = None
+    if last.has_failed or is_idle:
+        log = find_agent_log(session.paths.logs, worker)
     if log is None:
         return last
     lines, _ = last_lines(log, LINES_SHOWN)
     shown = (without_escapes(line).strip() for line in lines)
-    return LastRun(result, tuple(line for line in shown if line))
+    return LastRun(result, is_idle, tuple(line for line in shown if line))
+
+
+def _is_idle(result: RunResult, worker: Worker) -> bool:
+    """Return whether a worker's state has not changed since its agent began and ended well."""
+    if result.ended_at_ms is None or result.reason or result.pid != worker.pid:
+        return False
+    is_unchanged = worker.state_changed_at_ms <= result.ended_at_ms
+    return is_unchanged and is_expected_to_report(worker.state)
 
 
 def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
@@ -55,5 +71,6 @@ def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
         "id": result.id, "command": result.command, "pid": result.pid,
         "started_at": clock.iso_utc(result.started_at_ms),
         "ended_at": None if ended is None else clock.iso_utc(ended),
-        "exit_status": result.exit_status, "reason": result.reason, "lines": list(last.lines),
+        "exit_status": result.exit_status, "reason": result.reason, "idle": last.is_idle,
+        "lines": list(last.lines),
     }  # fmt: skip

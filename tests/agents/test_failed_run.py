@@ -46,3 +46,22 @@ def test_success(auth: SupervisedWorker) -> None:
     assert "last output" not in shown
     assert "\nagent " not in shown
     assert run(auth.world.root, "inbox", "--json").document["items"][0]["kind"] == "review"
+
+
+def test_nothing_handed_in(auth: SupervisedWorker) -> None:
+    """An agent that ended well without a commit is in the inbox until the worker goes on."""
+    auth.exec("echo permission denied", "-d")
+    wait_until(lambda: auth.runs()[0]["ended_at_ms"])
+    root = auth.world.root
+    assert run(root, "inbox", root=root).out == (
+        "idle auth <age>: its agent ended and handed nothing in: permission denied\n"
+        "    git worker show auth\n"
+    )
+    shown = run(root, "show", "auth", root=root).out
+    assert (
+        "\nagent     sh -c 'echo permission denied'  ended <age> ago and handed nothing in" in shown
+    )
+    assert "\nlast output\n  permission denied\n" in shown
+    assert run(root, "show", "auth", "--json").document["run"]["idle"] is True
+    with auth.running("sleep", "600"):
+        assert run(root, "inbox", "--json").document["items"] == []

@@ -10,6 +10,7 @@ from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
     BLOCKED,
     FAILED,
+    IDLE,
     LANDING,
     MESSAGE,
     QUESTION,
@@ -19,7 +20,7 @@ from gitworker.observe.inbox.rules import (
     is_open_question,
     need_of,
 )
-from gitworker.observe.last_run import read_last_run
+from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import next_command
 from gitworker.repo.plumbing.lock import is_held
@@ -62,22 +63,23 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
     """Yield the workers that need a person; approved ones do not while a queue lands them."""
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
+        last = read_last_run(session, reader, worker)
         kind = need_of(
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
-            is_blocked=worker.worker_id in blocked,
+            is_blocked=worker.worker_id in blocked, is_idle=last is not None and last.is_idle,
         )  # fmt: skip
         if kind is not None and not (kind == LANDING and is_landing):
             yield InboxItem(
                 kind,
                 worker.worker_id,
-                _reason(reader, session, worker, kind=kind),
+                _reason(reader, worker, kind, last),
                 worker.state_changed_at_ms,
                 command=_command(reader, worker, kind),
                 task=worker.task_id,
             )
 
 
-def _reason(reader: Reader, session: Session, worker: Worker, *, kind: str) -> str:
+def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:
     """Return the reason in words: the note, the error, the verdict or the stopped landing."""
     if kind == "review":
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
@@ -87,15 +89,12 @@ def _reason(reader: Reader, session: Session, worker: Worker, *, kind: str) -> s
     if kind == RETURNED:
         returned = returned_work(worker)
         return returned_text(returned) if returned else worker.task
-    return ": ".join([worker.last_error or worker.task, *_last_output(reader, session, worker)])
-
-
-def _last_output(reader: Reader, session: Session, worker: Worker) -> list[str]:
-    """Return the last line of the agent whose end is the worker's last error; at most one."""
-    last = read_last_run(session, reader, worker)
-    if last is None or not last.has_failed or last.result.reason != worker.last_error:
-        return []
-    return list(last.lines[-1:])
+    if last is not None and last.is_idle:
+        return ": ".join(["its agent ended and handed nothing in", *last.lines[-1:]])
+    reason = worker.last_error or worker.task
+    if last is not None and last.has_failed and last.result.reason == worker.last_error:
+        return ": ".join([reason, *last.lines[-1:]])
+    return reason
 
 
 def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
@@ -116,6 +115,8 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
         return f"git worker {'resume' if is_free else 'reset'} {name}"
     if kind == BLOCKED:
         return f"git worker send {name} TEXT"
+    if kind == IDLE:
+        return f"git worker show {name}"
     if kind == RETURNED:
         if worker.returned_by == "merge_conflict" and worker.worktree:
             return f"cd {quoted(worker.worktree)} && git worker sync"

@@ -50,9 +50,10 @@ NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     }
 )
 RETURNED = "returned"
+IDLE = "idle"
 QUESTION = "question"
 MESSAGE = "message"
-URGENCY = (QUESTION, BLOCKED, FAILED, "stale", RETURNED, "review", LANDING, MESSAGE)
+URGENCY = (QUESTION, BLOCKED, FAILED, "stale", IDLE, RETURNED, "review", LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 
@@ -62,13 +63,17 @@ def need_of(
     stale_from: WorkerState | None,
     waits_for_author: bool,
     is_blocked: bool,
+    is_idle: bool = False,
 ) -> str | None:
     """Return the kind of thing for which a worker needs `hq`; None if it needs nothing.
 
-    `is_blocked`: that is the status in its last heartbeat.
+    `is_blocked`: that is the status in its last heartbeat. `is_idle`: its agent has ended without
+    handing anything in.
     """
     if state is WorkerState.WORKING:
-        return RETURNED if waits_for_author else BLOCKED if is_blocked else None
+        return (
+            RETURNED if waits_for_author else BLOCKED if is_blocked else IDLE if is_idle else None
+        )
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = WorkerState.IN_REVIEW
     return NEEDS.get(state)

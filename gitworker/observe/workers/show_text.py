@@ -23,6 +23,7 @@ from gitworker.observe.workers.verified import json_verified, verified_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gitworker.observe.last_run import LastRun
     from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.observe.workers.show import (
         BranchComparison,
@@ -171,17 +172,25 @@ def _process(show: WorkerView) -> Iterator[tuple[str, str]]:
     if worker.pid is not None:
         host = f" on {worker.host}" if worker.host else ""
         yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
-    run = show.run
-    if run is not None and run.has_failed:
-        age = age_text(max(0, show.now_ms - (run.result.ended_at_ms or 0)))
-        why = "" if run.result.reason == worker.last_error else f": {run.result.reason}"
-        yield "agent", f"{run.result.command}  failed {age} ago{why}"
+    if show.run is not None and (show.run.has_failed or show.run.is_idle):
+        yield "agent", _ended_agent(show, show.run)
     if life.heartbeat_age_ms is not None:
         progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
         yield (
             "heartbeat",
             f"{age_text(life.heartbeat_age_ms)} ago: {life.heartbeat_status}{progress}",
         )
+
+
+def _ended_agent(show: WorkerView, run: LastRun) -> str:
+    """Return the command of an agent that gave no result, and its end."""
+    age = age_text(max(0, show.now_ms - (run.result.ended_at_ms or 0)))
+    if run.is_idle:
+        return f"{run.result.command}  ended {age} ago and handed nothing in"
+    is_known = run.result.reason == show.worker.last_error
+    return f"{run.result.command}  failed {age} ago" + (
+        "" if is_known else f": {run.result.reason}"
+    )
 
 
 def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:

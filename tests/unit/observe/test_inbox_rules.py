@@ -48,6 +48,14 @@ def test_blocked_workers() -> None:
     assert need_of(S.IN_REVIEW, waits_for_author=False, **facts) == "review"
 
 
+def test_idle_workers() -> None:
+    """A worker needs a person after its agent has ended without handing anything in."""
+    facts: dict[str, Any] = {"stale_from": None, "is_blocked": False, "is_idle": True}
+    assert need_of(S.WORKING, waits_for_author=False, **facts) == "idle"
+    assert need_of(S.WORKING, waits_for_author=True, **facts) == "returned"
+    assert need_of(S.ASSIGNED, waits_for_author=False, **facts) is None
+
+
 @pytest.mark.parametrize(
     ("type", "is_unread", "state", "is_current", "is_open"),
     [
