@@ -63,7 +63,7 @@ def test_looking(scene: Scene) -> None:
     expected = {
         ("list",): {"workers"},
         ("path", "auth"): {"worker", "path", "flaw"},
-        ("diff", "auth"): {"worker", "branch", "target", "diff"},
+        ("diff", "auth"): {"worker", "branch", "target", "diff", "since", "note"},
         ("validate", log): {"file", "findings"},
         ("hooks", "status"): {"worktrees", "user_hooks", "tampered", "stale", "by_config"},
         ("hooks", "install"): {"worktrees"},
