@@ -27,20 +27,21 @@ from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, in_review, landed, spawned, worker, working
 
 
-def screen(show: WorkerView, *, color: bool = False) -> list[str]:
+def screen(show: WorkerView, *, color: bool = False, width: int = 100) -> list[str]:
     """Return the worker's screen without the events, whose ids vary."""
-    lines = render_show(show, width=100, color=color).splitlines()
+    lines = render_show(show, width=width, color=color).splitlines()
     start = next(i for i, line in enumerate(lines) if "last events" in line)
     return lines[: start - 1] + lines[-1:]
 
 
-def test_worker_in_review(session: Session, clock: Clock, repository: Path) -> None:
+@pytest.mark.parametrize("width", [80, 120])
+def test_worker_in_review(session: Session, clock: Clock, repository: Path, width: int) -> None:
     """The whole screen of a worker that waits for a review."""
     auth = in_review(session, "auth", "skills")
     git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
     clock.ms += 65_000
     tip, base = (git(repository, "rev-parse", name)[:10] for name in ("auth/skills", "main~1"))
-    assert screen(read_show(session, auth)) == [
+    assert screen(read_show(session, auth), width=width) == [
         "auth  IN_REVIEW for 1m, waits for a review",
         "task      skills  AWAITING_APPROVAL",
         "attempt   1 of 4",
