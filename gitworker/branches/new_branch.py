@@ -20,8 +20,9 @@ def choose_base(
     """Return the commit at which the task's branch begins, and the parent if it is stacked on one.
 
     The base is the target's tip; with `start` it is that revision, remote branch (fetched first) or
-    worker. Raises Refused if the branch's name is not free, the target has no commit, or git cannot
-    check out the base; NotFound for an unknown start.
+    worker; of a rescue ref's snapshot it is the commit below. Raises Refused if the branch's name
+    is not free, the target has no commit, or git cannot check out the base; NotFound for an unknown
+    start.
     """
     blocker, ref = ref_of(Branch(worker)), ref_of(branch_of(worker, task))
     refs = read_branches(
@@ -67,4 +68,6 @@ def _resolve(session: Session, start: str) -> Oid:
 
         report = session.transfer_report
         return fetch_branch(session.git, remote=remote, branch=branch, report=report)
-    return session.git.require_oid(start, "the start")
+    from gitworker.repo.rescue.rescue_refs import commit_below  # 5 ms, only with --from
+
+    return commit_below(session.git, session.git.require_oid(start, "the start"))

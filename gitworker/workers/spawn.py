@@ -87,6 +87,10 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             install(session.git, session.repository, session.git.at(path))
             write_worktree_owner(admin_dir, request.worker, task)
             crash_point("spawn.hooks")
+            if request.start is not None and parent is None:
+                from gitworker.repo.rescue.rescue_refs import unpack_start  # 5 ms, only with --from
+
+                unpack_start(session.git.at(path), request.start, base)
             populate_worktree(session, path, is_warm=is_warm)
             new = Assignment(
                 request.worker, task, request.title, branch, base, path, admin_dir, parent,

@@ -28,7 +28,9 @@ from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.hidden_files import hidden_changes, reveal
 
+OURS = "gitworker: "  # begins the title of each commit of ours
 WORK = "uncommitted work of"
+KINDS = (WORK, "open rebase of ", "loose commits of ", "index of ", "conflict of ")
 ATTEMPTS = 20
 # A user's settings must not make `add` refuse: a file with mixed line endings is work too.
 SETTINGS = (
@@ -132,6 +134,32 @@ def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
     here.run("read-tree", "--reset", f"{oid}^2")
     here.run("update-index", "-q", "--refresh", ok=(0, 1))
     return True
+
+
+def commit_below(git: Git, oid: Oid) -> Oid:
+    """Return the commit of a user on which a snapshot was made; any other commit itself."""
+    marks = tuple(f"{OURS}{kind}" for kind in KINDS)
+    while git.text("show", "--no-patch", "--format=%s", oid, "--").startswith(marks):
+        below = git.find_oid(f"{oid}^1")
+        if below is None:
+            break
+        oid = below
+    return oid
+
+
+def unpack_start(here: Git, start: str, tip: Oid) -> None:
+    """Restore the uncommitted work of a snapshot into a new worktree at the commit below it.
+
+    Work of an open rebase or a conflict comes back as files; the rebase is not reopened. Nothing
+    happens if `start` is not a snapshot.
+    """
+    oid = here.find_oid(start)
+    if oid is None or oid == tip or commit_below(here, oid) != tip:
+        return
+    if not unpack(here, oid, tip=tip):
+        here.run("read-tree", "-m", "-u", "--no-recurse-submodules", tip, oid)
+        here.run("read-tree", "--reset", tip)
+        here.run("update-index", "-q", "--refresh", ok=(0, 1))
 
 
 def rescue_tips(
