@@ -14,31 +14,26 @@ from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
-from gitworker.store.payloads.payload import recorded_commits, replaced_commits
-from gitworker.store.records.findings import commits_on_record
+from gitworker.store.payloads.payload import replaced_commits
 
 MOVING_TARGET = frozenset({"merge", "undo"})
 Owner = tuple[str, str]
 
 
 def made_commits(picture: Picture) -> dict[Oid, Owner]:
-    """Return every recorded commit of a worker, with worker and task.
+    """Return the recorded commits that must exist, with worker and task.
 
-    Of an operation that was rolled back, only the commits before it count, not the replayed ones.
+    These are the last tip of each branch, the landed commits, those that an operation replaced and
+    a rescue ref keeps, and those that a reflog names. A commit that was published, or to which an
+    operation moved the branch, is an ancestor of the tip, or its author has amended it away.
     """
     made: dict[Oid, Owner] = {}
     for worker in picture.workers:
         owner = (worker.worker_id, worker.task)
         made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
-    with picture.session.store.read() as reader:
-        published = commits_on_record(reader)
-    ours = {worker.worker_id for worker in picture.workers}  # other programs publish commits, too
-    for name, task, oid in published:
-        if name in ours and is_oid(oid):
-            made[Oid(oid)] = (name, task)
     for one in picture.operations:
         if one.kind in REWRITING:
-            found = recorded_commits(one.data) if one.is_over else replaced_commits(one.data)
+            found = replaced_commits(one.data)
             made |= {oid: (one.worker, one.task) for oid in found if is_oid(oid)}
     for landing in picture.landings:
         owner = (landing.worker_id, landing.task_id)

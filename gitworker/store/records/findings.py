@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from gitworker.model.ids import TaskId, WorkerId
 from gitworker.store.api import Reader
 
 
@@ -64,16 +63,6 @@ def edited_rows(reader: Reader) -> dict[str, list[EditedRow]]:
         machine: [EditedRow(**row) for row in reader.rows(query)]
         for machine, query in (("worker", "fsck.wrong_workers"), ("task", "fsck.wrong_tasks"))
     }
-
-
-def commits_on_record(reader: Reader) -> list[tuple[WorkerId, TaskId, str]]:
-    """Return worker, task and commit of each message and review that names a commit."""
-    rows = [*reader.rows("fsck.commits"), *reader.rows("fsck.reviewed")]
-    return [
-        (WorkerId(str(row["worker"])), TaskId(str(row["task"])), row["oid"])
-        for row in rows
-        if isinstance(row["oid"], str)
-    ]
 
 
 def named_payloads(reader: Reader) -> dict[str, str]:

@@ -2,14 +2,6 @@
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations ORDER BY id;
 
--- name: commits — every commit that a message names
-SELECT from_agent AS worker, correlation_id AS task,
-    CASE WHEN json_valid(payload) THEN json_extract(payload, '$.commit') END AS oid
-FROM messages WHERE type = 'task_progress';
-
--- name: reviewed — every commit that a review names
-SELECT worker_id AS worker, task_id AS task, commit_oid AS oid FROM reviews;
-
 -- name: wrong_workers — workers whose row differs from the transition log
 SELECT w.worker_id AS entity, w.state AS state, w.version AS version,
     COALESCE(t.to_state, 'IDLE') AS logged_state, COALESCE(t.version, 0) AS logged_version
