@@ -35,7 +35,8 @@ from gitworker.repo.history.patch_ids import fingerprints
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
-from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of, require_on_branch
+from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of
+from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import require_transition, state_words

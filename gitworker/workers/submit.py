@@ -21,6 +21,8 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits, take_up
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
+from gitworker.observe.trouble import read_trouble
+from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
@@ -28,7 +30,8 @@ from gitworker.repo.plumbing.refs import find_tip, read_refs
 from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, open_operation, read_status
 from gitworker.repo.status.special_files import is_work
-from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
+from gitworker.repo.worktrees.ownership import is_present, owner_of
+from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
@@ -77,6 +80,8 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         worker = take_up(session, worker)
     with session.store.read() as reader:
         require_task_held(reader, worker.task_id, worker.worker_id)
+    if has_landed(worker.state) and (later := read_trouble(session, worker)):
+        raise later.refused()
     if not may_hand_in(worker.state, stale_from=worker.stale_from):
         require_transition(
             worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
@@ -88,7 +93,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     refs = read_refs(session.git, [session.target, ref])
     tip = refs.get(ref)
     if tip is None:
-        raise _missing_branch(worker)
+        raise _missing_branch(session, worker)
     target = refs.get(session.target)
     stack_base = (
         None if target is None else find_stack_base(session, worker, BranchTips(ref, tip, target))
@@ -149,8 +154,10 @@ def _advance(writer: Writer, session: Session, worker: Worker, metadata: dict[st
     return False
 
 
-def _missing_branch(worker: Worker) -> Refused:
-    return Refused(f"branch {worker.branch} does not exist", "git reflog")
+def _missing_branch(session: Session, worker: Worker) -> Refused:
+    trouble = read_trouble(session, worker)
+    assert trouble is not None
+    return trouble.refused()
 
 
 def _predict_conflict(session: Session, tip: Oid, stack_base: StackBase) -> ReplayConflict | None:
@@ -179,7 +186,7 @@ def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:
     common_dir = session.repository.common_dir
     tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
     if tip is None:
-        raise _missing_branch(worker)
+        raise _missing_branch(session, worker)
     if target is not None:
         require_landable(session, worker.worker_id, [tip], base=target)
 

@@ -22,12 +22,8 @@ from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import (
-    OwnershipClaim,
-    is_present,
-    owner_of,
-    require_on_branch,
-)
+from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
+from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat

@@ -11,9 +11,11 @@ from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, is_oid
 from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, anchor_of, task_of
+from gitworker.observe.trouble import read_trouble
 from gitworker.repo.history.reachable import find_departed, find_missing
 from gitworker.repo.plumbing.refs import create_ref, delete_branch, find_ref
 from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.repo.worktrees.trouble import RENAMED
 from gitworker.repo.worktrees.worktree_list import last_head
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
@@ -46,6 +48,9 @@ def check_branches(picture: Picture) -> Iterator[Finding]:
 
 
 def _missing(picture: Picture, worker: Worker, ref: Ref) -> Finding:
+    trouble = read_trouble(picture.session, worker)
+    if trouble is not None and trouble.code == RENAMED:
+        return Finding("branch_gone", ref, trouble.words, trouble.command)
     message = f"branch {worker.branch} of {worker.worker_id} does not exist"
     last = _last_tip(picture, worker, ref)
     if last is None:

@@ -21,6 +21,7 @@ from gitworker.repo.plumbing.disk import private_directory, write_atomically
 from gitworker.repo.plumbing.index_file import rebuild_index
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import Flaw, OwnershipClaim, find_flaw, find_named, owner_of
+from gitworker.repo.worktrees.trouble import find_other_head
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.rules_text import quoted
 from gitworker.session import Session
@@ -105,7 +106,8 @@ def _missing(worker: Worker, owner: OwnershipClaim) -> Finding:
     return Finding(
         "worktree_missing", owner.place,
         f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
-        f"git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted, this"
+        "git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted:"
+        f" git worker cancel {worker.worker_id} && git worker undo; with its staged files, this"
         f" restores its committed and staged files: mkdir -p {place} &&"
         f" echo gitdir: {admin} >{place}/.git && git -C {place} restore :/)",
     )  # fmt: skip
@@ -134,15 +136,13 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
         return
     if open_operation(admin) is not None or ref not in picture.refs:
         return
-    message = f"{place} is on {tree.branch or 'a detached HEAD'}, not on {worker.branch}"
-    if tree.head == picture.refs[ref]:
-        hint = "points HEAD at the branch: both are at the same commit"
+    trouble = find_other_head(picture.session.git, _owner(picture, worker, tree))
+    if trouble is not None and tree.head == picture.refs[ref]:
+        hint = f"points HEAD at the branch, as does: {trouble.command}"
         repair = partial(_set_head, place=place, ref=ref)
-        yield Finding("wrong_head", place, message, hint, repair)
-    else:
-        yield Finding(
-            "wrong_head", place, message, f"git -C {quoted(place)} switch {worker.branch}"
-        )
+        yield Finding("wrong_head", place, trouble.words, hint, repair)
+    elif trouble is not None:
+        yield Finding("wrong_head", place, trouble.words, trouble.command)
 
 
 def check_unowned(picture: Picture) -> Iterator[Finding]:

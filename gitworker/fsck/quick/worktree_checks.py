@@ -7,6 +7,7 @@ from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules import holds_task
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
+from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.rules import SENDS_HEARTBEATS
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
@@ -16,7 +17,6 @@ from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
-from gitworker.store.records.tips import all_tips
 from gitworker.store.workers import Worker, all_workers
 
 REPAIR = "git worker fsck --repair   (without --repair it only lists the repairs)"
@@ -40,18 +40,14 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
 def check_branches(session: Session) -> Iterator[Finding]:
     """Check that the branch of every worker that holds a task exists."""
     holding = [w for w in _workers(session) if w.branch and holds_task(w.state)]
-    refs = {worker.ref: worker for worker in holding}
-    present = read_refs(session.git, list(refs)) if refs else {}
-    with session.store.read() as reader:
-        last = all_tips(reader)
-    missing = [(ref, worker) for ref, worker in refs.items() if ref not in present]
-    for ref, worker in missing:
-        known = last.get(ref)
-        hint = f"git branch {worker.branch} {known}" if known else None
+    present = read_refs(session.git, [worker.ref for worker in holding]) if holding else {}
+    missing = [worker for worker in holding if worker.ref not in present]
+    for worker in missing:
+        trouble = read_trouble(session, worker)
         message = f"branch {worker.branch} of {worker.worker_id} does not exist"
-        yield fail("branches", message, hint or f"git worker cancel {worker.worker_id}")
+        yield fail("branches", message, trouble.command if trouble else REPAIR)
     if not missing:
-        yield ok("branches", f"{len(refs)} in use, all in place")
+        yield ok("branches", f"{len(holding)} in use, all in place")
 
 
 def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
@@ -90,9 +86,12 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
             message = f"{worker.worker_id} is {worker.state} but has no worktree"
             yield fail("worktrees", message, f"git worker cancel {worker.worker_id}")
         return
+    trouble = read_trouble(session, worker) if holds else None
     owner = owner_of(session.repository.common_dir, worker)
     flaw = find_flaw(owner) if owner is not None else None
-    if owner is not None and flaw is not None:
+    if trouble is not None and not trouble.code.startswith("branch_"):
+        yield fail("worktrees", trouble.words, trouble.command)
+    elif owner is not None and flaw is not None:
         found = fail if holds or os.path.isdir(path) else warn
         yield found("worktrees", describe(owner, flaw), REPAIR)
     elif os.path.realpath(path) not in listed:

@@ -150,10 +150,21 @@ def is_old(state: WorkerState, *, age_ms: int) -> bool:
     return state is WorkerState.COMPLETED and age_ms > OLD_MS
 
 
+def has_landed(state: WorkerState) -> bool:
+    """Return whether a worker in this state has landed its task."""
+    return state is WorkerState.COMPLETED
+
+
+def should_have_worktree(state: WorkerState) -> bool:
+    """Return whether a worker in this state needs its branch and its worktree."""
+    return state in SHOULD_HAVE_WORKTREE
+
+
 def news_of(
     state: WorkerState,
     *,
     error: str | None,
+    trouble: str | None = None,
     returned: str | None,
     problems: Sequence[str],
     waits: str | None,
@@ -161,11 +172,14 @@ def news_of(
 ) -> str:
     """Return the most important fact about a worker.
 
-    That is the error of a failed one, the reason for which its work came back, a failed
-    verification or a conflict of its tip, the thing that it waits for, or its last commit.
+    That is the error of a failed one, an unusual worktree or branch, the reason for which its work
+    came back, a failed verification or a conflict of its tip, the thing that it waits for, or its
+    last commit.
     """
     if state is WorkerState.FAILED and error:
         return error
+    if trouble is not None:
+        return trouble
     if returned is not None and is_returned(state):
         return returned
     if problems and state in SHOULD_HAVE_WORKTREE:

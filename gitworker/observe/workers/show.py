@@ -13,6 +13,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
+from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, returned_work
 from gitworker.observe.workers.rules import (
@@ -42,6 +43,7 @@ from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_de
 from gitworker.store.workers import all_workers, find_worker
 
 if TYPE_CHECKING:
+    from gitworker.repo.worktrees.trouble import Trouble
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.heartbeats import StoredHeartbeat
@@ -139,6 +141,7 @@ class WorkerView:
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
     run: LastRun | None
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     worker, task = stored.worker, stored.task
     status = task.status if task else None
     branching = _branching(session, worker)
+    trouble = read_trouble(session, worker)
     return WorkerView(
         now_ms=moment.now_ms,
         target=session.target_name,
@@ -182,7 +186,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         verified=_verified(session, stored, branching),
         rescues=_rescues(session, worker),
         events=stored.events,
-        next_command=next_command(
+        next_command=trouble.command if trouble else next_command(
             worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
             returned_by=worker.returned_by,
             waits_for_author=worker.waits_for_author,
@@ -191,6 +195,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         conflicts=stored.conflicts,
         conversation=stored.conversation,
         run=stored.run,
+        trouble=trouble,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
 from gitworker.observe.text_width import wrapped
+from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned, returned_text
 from gitworker.observe.workers.status_text import (
@@ -106,6 +107,7 @@ def json_show(show: WorkerView) -> dict[str, Any]:
         "rescues": [{"ref": one.ref, "commit": one.oid} for one in show.rescues],
         "run": json_last_run(show.run),
         "events": [json_event(event) for event in show.events],
+        "trouble": json_trouble(show.trouble),
         "next": show.next_command,
     }
 
@@ -118,6 +120,8 @@ def _task(show: WorkerView) -> Iterator[tuple[str, str]]:
         yield "attempt", f"{task.retry_count + 1} of {task.max_retries + 1}"
     elif worker.task_id:
         yield "task", worker.task_id
+    if show.trouble is not None:
+        yield "trouble", show.trouble.words
     if show.dependencies:
         yield "waits for", ", ".join(show.dependencies)
     if show.returned is not None:

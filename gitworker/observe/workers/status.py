@@ -17,17 +17,20 @@ from gitworker.observe.workers.returned import ReturnedWork, returned_text, retu
 from gitworker.observe.workers.rules import (
     news_of,
     next_command,
+    should_have_worktree,
     shows_subject,
     waits_for,
     worker_liveness,
 )
 from gitworker.repo.history.walk import Tip, read_tips
+from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
     read_verified_commits,
     read_worker_rows,
 )
+from gitworker.store.records.tips import all_tips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,6 +67,7 @@ class WorkerLine(NamedTuple):
     returned: ReturnedWork | None = None
     verified: VerifiedCommit | None = None
     conflicts: tuple[Overlap, ...] = ()
+    trouble: Trouble | None = None
 
 
 class OpenOperation(NamedTuple):
@@ -76,8 +80,9 @@ class OpenOperation(NamedTuple):
 
 
 class _Findings(NamedTuple):
-    """The verdicts on tips, and the conflicts of branches."""
+    """The troubles of worktrees and branches, the verdicts on tips, the conflicts of branches."""
 
+    troubles: dict[str, Trouble]
     verified: dict[Oid, VerifiedCommit]
     conflicts: dict[Ref, tuple[Overlap, ...]]
 
@@ -142,7 +147,26 @@ def _findings(
     owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
     tips = {refs[ref] for ref in owners if ref in refs}
     conflicts = read_overlaps(reader, owners, target=session.target)
-    return _Findings(read_verified_commits(reader, tips), conflicts)
+    troubles = _troubles(reader, rows, refs, session)
+    return _Findings(troubles, read_verified_commits(reader, tips), conflicts)
+
+
+def _troubles(
+    reader: Reader, rows: Sequence[WorkerRow], refs: Mapping[Ref, Oid], session: Session
+) -> dict[str, Trouble]:
+    """Return the trouble of each worker that has any; git is started only for those."""
+    last = all_tips(reader)
+    found = {}
+    for row in rows:
+        if row.branch and should_have_worktree(row.state):
+            ref = ref_of(row.branch)
+            trouble = find_trouble(
+                session.git, session.repository.common_dir, row,
+                exists=ref in refs, published=last.get(ref),
+            )  # fmt: skip
+            if trouble is not None:
+                found[row.worker_id] = trouble
+    return found
 
 
 def _worker_line(
@@ -164,6 +188,7 @@ def _worker_line(
     returned = returned_work(row)
     verified = findings.verified.get(tip.oid) if tip else None
     conflicts = findings.conflicts.get(ref, ()) if ref else ()
+    trouble = findings.troubles.get(row.worker_id)
     return WorkerLine(
         worker=row.worker_id,
         state=row.state,
@@ -181,10 +206,11 @@ def _worker_line(
         news=news_of(
             row.state, error=row.last_error, waits=waiting_for,
             returned=returned_text(returned) if returned else None,
+            trouble=trouble.words if trouble else None,
             problems=_problems(verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
         ),
-        next_command=next_command(
+        next_command=trouble.command if trouble else next_command(
             row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
             returned_by=row.returned_by, waits_for_author=row.waits_for_author,
         ),
@@ -192,6 +218,7 @@ def _worker_line(
         returned=returned,
         verified=verified,
         conflicts=conflicts,
+        trouble=trouble,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from gitworker.observe.text import (
     paint,
     table,
 )
+from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
 from gitworker.observe.workers.rules import PLACES, is_old, needs_author
@@ -139,7 +140,7 @@ def _table(
     found = [heading]
     for one, line in zip(shown, lines, strict=True):
         found.append(line)
-        if needs_author(one.state, returned=one.returned is not None):
+        if one.trouble or needs_author(one.state, returned=one.returned is not None):
             found.append(" " * widths[0] + GAP + ARROW + one_line(one.next_command))
     return found
 
@@ -200,5 +201,6 @@ def _json_worker(line: WorkerLine, now_ms: int) -> dict[str, Any]:
             "at": clock.iso_utc(verified.ts_ms),
         },
         "conflicts": json_overlaps(line.conflicts),
+        "trouble": json_trouble(line.trouble),
         "next": line.next_command,
     }  # fmt: skip

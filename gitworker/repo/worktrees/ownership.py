@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Ref, is_oid
-from gitworker.model.ref_names import ALL, BRANCHES, ref_of, short_name
+from gitworker.model.ref_names import ALL, BRANCHES, ref_of
 from gitworker.paths import (
     find_top,
     open_regular,
@@ -180,25 +180,6 @@ def is_present(owner: OwnershipClaim | None) -> bool:
     return True
 
 
-def require_on_branch(git: Git, owner: OwnershipClaim) -> None:
-    """Raise Refused unless HEAD of a proved worktree is the worker's branch.
-
-    A rebase or bisect of that branch in progress counts as on the branch.
-    """
-    head = read_head(git, owner)
-    if head == owner.ref:
-        return
-
-    branch = short_name(owner.ref or "")
-    found = "a detached HEAD" if head is None else short_name(head)
-    place = quoted(owner.place)
-    raise Refused(
-        f"{owner.place} is on {found}, not on {branch}",
-        f"git -C {place} switch {branch}   (keeps uncommitted changes, or git refuses)",
-        code="wrong_branch",
-    )
-
-
 def read_head(git: Git, owner: OwnershipClaim) -> Ref | None:
     """Return the branch of a proved worktree, None if HEAD is detached.
 
@@ -306,7 +287,7 @@ def refusal_of(owner: OwnershipClaim, flaw: Flaw) -> NotFound | Refused | Confli
         )
     elif flaw is Flaw.OTHER_PLACE and not os.path.lexists(find_place(owner.admin_dir or "") or ""):
         pass  # git's own directory names no existing path
-    elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.NO_ADMIN_DIR):
+    elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE):
         hint = f"mv {place} {place}.old && git worker fsck --repair"
     elif flaw is Flaw.OWN_REPOSITORY:
         hint = f"mv {place}/.git {place}.git-aside && git worker fsck --repair"

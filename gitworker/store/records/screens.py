@@ -35,6 +35,13 @@ class WorkerRow(NamedTuple):
     returned_tip: Oid | None = None
     returned_detail: str | None = None
     waits_for_author: bool = False
+    worktree: str | None = None
+    admin_dir: str | None = None
+
+    @property
+    def task(self) -> str:
+        """Return the task's id; empty for a worker that has none."""
+        return self.task_id or ""
 
 
 class ShortWorkerRow(NamedTuple):

@@ -18,7 +18,6 @@ from gitworker.fsck.doctor import (
 )
 from gitworker.fsck.finding import Finding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
-from gitworker.fsck.quick.worktree_checks import REPAIR
 from gitworker.liveness.origin import this_origin
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
@@ -195,8 +194,9 @@ def test_deleted_worktree(session: Session) -> None:
     assert worker.worktree is not None
     shutil.rmtree(worker.worktree)
     assert found(read_doctor(session), "worktrees") == [
-        ("fail", f"the worktree of auth is not at {worker.worktree}", REPAIR)
-    ]
+        ("fail", f"the worktree of auth is not at {worker.worktree}",
+         "git worker cancel auth && git worker undo"),
+    ]  # fmt: skip
 
 
 def test_worktree_that_git_forgot(session: Session) -> None:
@@ -208,7 +208,7 @@ def test_worktree_that_git_forgot(session: Session) -> None:
     complaint = (
         f"git no longer knows the worktree {worker.worktree}: {worker.admin_dir} does not exist"
     )
-    assert (level, message, hint) == ("fail", complaint, REPAIR)
+    assert (level, message, hint) == ("fail", complaint, "git worker fsck --repair")
 
 
 def test_worktree_off_the_record(session: Session) -> None:
@@ -235,10 +235,9 @@ def test_worktree_off_the_record(session: Session) -> None:
 def test_deleted_branch(session: Session, repository: Path) -> None:
     """A missing branch is reported with the command that restores its last known tip."""
     worker = spawned(session, "auth", "skills")
-    tip = git(repository, "rev-parse", "auth/skills")
     git(repository, "update-ref", "-d", "refs/heads/auth/skills")
     assert found(read_doctor(session), "branches") == [
-        ("fail", "branch auth/skills of auth does not exist", f"git branch auth/skills {tip}")
+        ("fail", "branch auth/skills of auth does not exist", "git worker fsck --repair")
     ]
     with session.store.write() as writer:
         writer.run("tips.forget", ref=ref_of(Branch(worker.branch or "")))

@@ -291,7 +291,8 @@ def test_json(session: Session, state: str) -> None:
     assert document["life"] == {
         "liveness": "-", "beat_age_s": 0, "status": "working", "progress": 0.25,
     }  # fmt: skip
-    assert document["next"] == "git worker approve auth"
+    helps = "git worker cancel auth && git worker undo"
+    assert document["next"] == (helps if deleted else "git worker approve auth")
 
 
 def test_json_of_landed_work(session: Session, repository: Path) -> None:

@@ -111,7 +111,7 @@ def test_json_status() -> None:
         "commit": TIP, "subject": "Add \x1b[2Jskills", "ahead": 3, "behind": 1, "liveness": "OK",
         "progress": 0.4, "waits_for": None, "last_error": None, "parent": None,
         "news": "Add \x1b[2Jskills", "returned": None, "verify": None, "conflicts": [],
-        "next": "git worker next auth",
+        "trouble": None, "next": "git worker next auth",
     }  # fmt: skip
     assert document["workers"][2]["commit"] is document["workers"][2]["task_status"] is None
     assert document["operations"] == [

@@ -1,0 +1,120 @@
+"""An unusual state of a worker's worktree or branch: its words and the command that helps.
+
+`status`, `show`, `done`, `doctor` and `fsck` take both from here, so that they agree.
+"""
+
+import os
+from typing import NamedTuple
+
+from gitworker.errors import Refused
+from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.ref_names import BRANCHES, ref_of, short_name
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.worktrees.ownership import (
+    Flaw,
+    OwnershipClaim,
+    WorkerRecord,
+    find_flaw,
+    owner_of,
+    read_head,
+    refusal_of,
+)
+from gitworker.rules_text import quoted
+
+REPAIR = "git worker fsck --repair"
+RENAMED = "branch_renamed"
+REMARK = "   ("  # begins the part of a hint that is no command
+
+
+class Trouble(NamedTuple):
+    """An error code, one sentence, and one command that helps."""
+
+    code: str
+    words: str
+    command: str
+
+    def refused(self) -> Refused:
+        """Return the refusal of a command that the state prevents."""
+        return Refused(self.words, self.command, code=self.code)
+
+
+def find_trouble(
+    git: Git, common_dir: str, worker: WorkerRecord, *, exists: bool, published: Oid | None
+) -> Trouble | None:
+    """Return why a worker's worktree or branch is not as its commands need it, or None.
+
+    `exists` is whether the branch does, `published` its last published commit. Starts git only if
+    there is trouble, or if HEAD is not a file (reftable).
+    """
+    owner = owner_of(common_dir, worker)
+    flaw = find_flaw(owner) if owner is not None else None
+    if owner is not None and flaw is Flaw.MISSING and not os.path.isdir(owner.admin_dir or ""):
+        words = f"the worktree of {worker.worker_id} was removed: {owner.place}"
+        trouble = Trouble("worktree_gone", words, REPAIR)
+        return trouble if exists else _missing_branch(git, None, worker, published)
+    if owner is not None and flaw is not None:
+        refusal = refusal_of(owner, flaw)
+        command = (refusal.hint or REPAIR).partition(REMARK)[0]
+        return Trouble(refusal.code, refusal.message, command)
+    if not exists:
+        return _missing_branch(git, owner, worker, published)
+    return None if owner is None else find_other_head(git, owner)
+
+
+def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
+    """Return the trouble of a proved worktree whose HEAD is not the worker's branch, or None.
+
+    Commits that only its HEAD has are brought to the branch by the command, or get a branch.
+    """
+    head = read_head(git, owner)
+    if head == owner.ref or owner.ref is None:
+        return None
+    here = f"git -C {quoted(owner.place)}"
+    branch, found = short_name(owner.ref), short_name(head or "") or "a detached HEAD"
+    words = f"{owner.place} is on {found}, not on {branch}"
+    switch = f"{here} switch {branch}"
+    inside = git.at(owner.place)
+    ahead = inside.run("rev-list", "--count", f"{owner.ref}..HEAD", "--", ok=(0, 128)).text.strip()
+    behind = inside.run("rev-list", "--count", f"HEAD..{owner.ref}", "--", ok=(0, 128)).text.strip()
+    if ahead not in ("", "0"):
+        commits = "1 commit there is" if ahead == "1" else f"{ahead} commits there are"
+        words += f"; {commits} not on the branch"
+        if behind == "0" and head is None:
+            switch = f"{here} switch -C {branch}"
+        elif behind == "0":
+            switch += f" && {here} merge --ff-only {found}"
+        elif head is None:
+            switch = f"{here} branch {branch}-detached && {switch}"
+    return Trouble("wrong_branch", words, switch)
+
+
+def require_on_branch(git: Git, owner: OwnershipClaim) -> None:
+    """Raise Refused unless HEAD of a proved worktree is the worker's branch.
+
+    A rebase or bisect of that branch in progress counts as on the branch.
+    """
+    trouble = find_other_head(git, owner)
+    if trouble is not None:
+        raise trouble.refused()
+
+
+def _missing_branch(
+    git: Git, owner: OwnershipClaim | None, worker: WorkerRecord, published: Oid | None
+) -> Trouble:
+    words = f"branch {worker.branch} does not exist"
+    head = read_head(git, owner) if owner is not None else None
+    if head is not None and worker.branch and _was_renamed(git, Branch(worker.branch), head):
+        name = short_name(head)
+        words += f": it was renamed to {name}"
+        return Trouble(RENAMED, words, f"git branch -m {name} {worker.branch}")
+    if published is None:
+        return Trouble("branch_gone", words, f"git worker cancel {worker.worker_id}")
+    return Trouble("branch_gone", words, REPAIR)
+
+
+def _was_renamed(git: Git, branch: Branch, head: Ref) -> bool:
+    """Return whether git has renamed the branch to `head`, by the reflog of `head`."""
+    if head == ref_of(branch) or not head.startswith(BRANCHES):
+        return False
+    done = git.run("log", "--walk-reflogs", "--format=%gs", head, "--", ok=(0, 128))
+    return f"Branch: renamed {ref_of(branch)} to {head}" in done.text.splitlines()

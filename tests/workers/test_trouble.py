@@ -1,0 +1,150 @@
+"""An unusual worktree or branch: every view names one and the same command, and it helps."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import ok, run
+from tests.workers.damaging import detached, on_branch_of_another, on_target
+from tests.workers.test_ownership_hints import follow
+from tests.workers.world import World
+
+Damage = Callable[[World, Path], object]
+
+
+def on_new_branch(world: World, place: Path) -> None:
+    """Begin another branch in the worktree."""
+    world.git("switch", "-q", "-c", "side", cwd=place)
+
+
+def ahead_on_new_branch(world: World, place: Path) -> None:
+    """Commit on another branch in the worktree."""
+    on_new_branch(world, place)
+    world.git("commit", "-q", "--allow-empty", "-m", "Beside", cwd=place)
+
+
+def ahead_detached(world: World, place: Path) -> None:
+    """Commit on a detached HEAD."""
+    detached(world, place)
+    world.git("commit", "-q", "--allow-empty", "-m", "Beside", cwd=place)
+
+
+def diverged_detached(world: World, place: Path) -> None:
+    """Amend on a detached HEAD."""
+    detached(world, place)
+    world.git("commit", "-q", "--amend", "-m", "Amended", cwd=place)
+
+
+def renamed(world: World, place: Path) -> None:
+    """Rename the branch, and commit on it."""
+    world.git("branch", "-m", "auth/login", "better")
+    world.git("commit", "-q", "--allow-empty", "-m", "More", cwd=place)
+
+
+def deleted(world: World, place: Path) -> None:
+    """Delete the branch, on which the worktree is."""
+    world.git("update-ref", "-d", "refs/heads/auth/login")
+
+
+def deleted_and_left(world: World, place: Path) -> None:
+    """Delete the branch after the worktree has left it."""
+    on_new_branch(world, place)
+    world.git("branch", "-q", "-D", "auth/login")
+
+
+def removed(world: World, place: Path) -> None:
+    """Remove the directory of the worktree."""
+    shutil.rmtree(place)
+
+
+def removed_by_git(world: World, place: Path) -> None:
+    """Remove the worktree as git does."""
+    world.git("worktree", "remove", "--force", "--force", str(place))
+
+
+def moved_away(world: World, place: Path) -> None:
+    """Move the worktree by hand to a place that no command searches."""
+    (world.root.parent / "far").mkdir()
+    place.rename(world.root.parent / "far" / "away")
+
+
+DAMAGES: dict[str, Damage] = {
+    one.__name__: one
+    for one in (
+        on_new_branch, ahead_on_new_branch, on_target, on_branch_of_another, detached,
+        ahead_detached, diverged_detached, renamed, deleted, deleted_and_left, removed,
+        removed_by_git, moved_away,
+    )
+}  # fmt: skip
+BY_BRANCH = ("removed_by_git",)  # `done` needs no worktree that git does not know
+
+
+def named_by_status(world: World) -> str:
+    """Return the command that `status` names for the worker."""
+    lines = ok(world.root, "status").splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("auth "))
+    return lines[at + 1].strip().removeprefix("→ ")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_one_command_helps(world: World, damage: str) -> None:
+    """status, show, done, doctor and fsck agree on the command, and after it `done` succeeds."""
+    world.working("bob", "form", {"b": "1\n"})
+    place = world.working("auth", "login", {"a": "1\n"})
+    ok(world.root, "status")
+    DAMAGES[damage](world, place)
+    commits = set(world.git("rev-list", "--all", "--reflog").splitlines())
+    shown = run(world.root, "show", "auth", "--json").document["trouble"]
+    command = shown["command"]
+    assert ok(world.root, "show", "auth").endswith(f"next: {command}")
+    assert named_by_status(world) == command
+    (line,) = (
+        one for one in run(world.root, "status", "--json").document["workers"]
+        if one["worker"] == "auth"
+    )  # fmt: skip
+    assert line["trouble"] == shown
+    done = run(world.root, "done", "auth")
+    if damage not in BY_BRANCH:
+        assert done.status == 1
+        assert f"hint: {command}" in done.err
+        assert shown["message"] in done.err
+        assert f"→ {command}" in run(world.root, "doctor").out
+        checked = run(world.root, "fsck").out
+        assert command in checked or command == "git worker fsck --repair", checked
+        followed = follow(world, command)
+        assert followed.status == 0, followed
+        assert run(world.root, "show", "auth", "--json").document["trouble"] is None
+        assert ok(world.root, "fsck").endswith("no findings")
+        ok(world.root, "done", "auth")
+    assert world.worker("auth").state.value == "IN_REVIEW"
+    reached = set(world.git("rev-list", "--all").splitlines())
+    if damage != "diverged_detached":  # the branch keeps the commit before the amend
+        assert commits <= reached
+
+
+def test_an_open_rebase_is_no_trouble(world: World) -> None:
+    """A rebase of the branch, in which HEAD is detached, is ordinary work."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    assert run(place, "sync").status == 3
+    assert run(world.root, "show", "auth", "--json").document["trouble"] is None
+
+
+def test_commits_after_the_landing(world: World) -> None:
+    """done and show offer a new task on a kept branch with later commits; it takes them over."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth", keep=True)
+    assert run(world.root, "show", "auth", "--json").document["trouble"] is None
+    later = world.commit("auth", {"b": "2\n"}, "Later")
+    command = "git worker assign auth login-2 --from auth/login"
+    refused = run(place, "done")
+    assert (refused.status, refused.err.splitlines()) == (1, [
+        "error: branch auth/login has 1 commit since its task landed", f"hint: {command}",
+    ])  # fmt: skip
+    assert ok(world.root, "show", "auth").endswith(f"next: {command}")
+    assert follow(world, command).status == 0
+    assert world.tip("auth/login-2") == later
+    ok(world.root, "start", "auth")
+    ok(world.root, "done", "auth")
