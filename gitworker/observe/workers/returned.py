@@ -57,7 +57,8 @@ def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
     if returned.files:
         files = ", ".join(returned.files) if whole else few_files(returned.files)
         text += f" in {files}"
-    text += f": {returned.note}" if returned.note else ""
+    note = " ".join(returned.note.split())  # one line
+    text += f": {note}" if note else ""
     return f"{text} (log: {returned.log})" if returned.log else text
 
 

@@ -21,7 +21,7 @@ class Row:
     ("by", "detail", "text"),
     [
         ("merge_conflict", '{"files": ["a", "b", "c", "d", "e"]}', "conflict in a, b, c, d, +1"),
-        ("changes_requested", '{"note": "A test is missing"}',
+        ("changes_requested", '{"note": "A test\\nis missing"}',
          "changes requested: A test is missing"),
         ("verify_failed", '{"reason": "make failed", "log": "/logs/1"}',
          "verification failed: make failed (log: /logs/1)"),
