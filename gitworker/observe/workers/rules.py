@@ -49,7 +49,7 @@ NEXT: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.IN_REVIEW: "git worker approve {worker}",
         WorkerState.APPROVED: "git worker merge {worker}",
         WorkerState.COMPLETED: "git worker assign {worker} TASK",
-        WorkerState.STALE: "git worker recover {worker}",
+        WorkerState.STALE: "git worker resume {worker}",
         WorkerState.FAILED: "git worker resume {worker}",
     }
 )

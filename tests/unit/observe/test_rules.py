@@ -57,7 +57,7 @@ def test_waits_for(
         (S.WORKING, T.IN_PROGRESS, None, "git worker done auth"),
         (S.WORKING, None, None, "git worker done auth"),
         (S.WORKING, T.WAITING_INPUT, None, "git worker reply auth TEXT"),
-        (S.STALE, T.IN_PROGRESS, S.WORKING, "git worker recover auth"),
+        (S.STALE, T.IN_PROGRESS, S.WORKING, "git worker resume auth"),
         (S.STALE, T.AWAITING_APPROVAL, S.IN_REVIEW, "git worker approve auth"),
         (S.APPROVED, T.AWAITING_APPROVAL, None, "git worker merge auth"),
         (S.FAILED, T.FAILED, None, "git worker resume auth"),
