@@ -48,6 +48,11 @@ def returned_work(worker: Worker | WorkerRow | ShortWorkerRow) -> ReturnedWork |
     )
 
 
+def open_reason(returned: ReturnedWork | None, tip: str | None) -> str | None:
+    """Return the reason of a return if the branch has not moved since; None otherwise."""
+    return returned.reason if returned is not None and returned.tip == tip else None
+
+
 def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
     """Return the reason in words: `conflict in a.py`, `changes requested: A test is missing`.
 

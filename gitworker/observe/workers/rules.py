@@ -15,6 +15,7 @@ from gitworker.liveness.rules import (
 )
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.states.worker_machine import NEXT_COMMANDS
 
 # In the other states silence is normal: no agent has started, or a reviewer or the queue is next.
 SENDS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.STALE})
@@ -41,18 +42,6 @@ WAITS_FOR: Mapping[WorkerState, str] = MappingProxyType(
 TASK_WAITS_FOR: Mapping[TaskStatus, str] = MappingProxyType(
     {TaskStatus.WAITING_INPUT: "an answer", TaskStatus.PAUSED: "tokens"}
 )
-NEXT: Mapping[WorkerState, str] = MappingProxyType(
-    {
-        WorkerState.IDLE: "git worker assign {worker} TASK",
-        WorkerState.ASSIGNED: "git worker start {worker}",
-        WorkerState.WORKING: "git worker done {worker}",
-        WorkerState.IN_REVIEW: "git worker approve {worker}",
-        WorkerState.APPROVED: "git worker merge {worker}",
-        WorkerState.COMPLETED: "git worker assign {worker} TASK",
-        WorkerState.STALE: "git worker resume {worker}",
-        WorkerState.FAILED: "git worker resume {worker}",
-    }
-)
 NEEDS_HELP = frozenset({WorkerState.STALE, WorkerState.FAILED})
 # The order of `status`: workers at work, those that wait for a verdict, those that need help.
 PLACES: Mapping[WorkerState, int] = MappingProxyType(
@@ -69,23 +58,19 @@ PLACES: Mapping[WorkerState, int] = MappingProxyType(
 )
 OLD_MS = 24 * 60 * 60 * 1000
 # Sent-back work that `done` would refuse again has another next command.
-RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
-    {"merge_conflict": "git worker sync --as {worker}"}
-)
+RETURNED_NEXT: Mapping[str, str] = MappingProxyType({"merge_conflict": "sync --as {}"})
 # An author must start again first.
 WAITING_NEXT: Mapping[str, str] = MappingProxyType(
     {
         **RETURNED_NEXT,
-        "changes_requested": "git worker resume {worker}",
-        "verify_failed": "git worker resume {worker}",
+        "changes_requested": "resume {}",
+        "verify_failed": "resume {}",
     }
 )
 # A task that has ended cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
-ENDED_NEXT = "git worker reset {worker}"
-TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
-    {TaskStatus.WAITING_INPUT: "git worker reply {worker} TEXT"}
-)
+ENDED_NEXT = "reset {}"
+TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "reply {} TEXT"})
 
 
 def waits_for(
@@ -108,18 +93,23 @@ def next_command(
     stale_from: WorkerState | None,
     returned_by: str | None = None,
     waits_for_author: bool = False,
+    has_uncommitted: bool = False,
 ) -> str:
-    """Return the command that usually comes next for a worker."""
-    text = NEXT[state]
+    """Return the command that usually comes next for a worker.
+
+    `has_uncommitted`: its worktree is known to have work that is not committed.
+    """
+    text = NEXT_COMMANDS[state]
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
-        text = NEXT[WorkerState.IN_REVIEW]
+        text = NEXT_COMMANDS[WorkerState.IN_REVIEW]
     elif state is WorkerState.FAILED and task_status in ENDED:
         text = ENDED_NEXT
     elif state is WorkerState.WORKING:
         awaited = TASK_NEXT.get(task_status) if task_status is not None else None
         returned = WAITING_NEXT if waits_for_author else RETURNED_NEXT
-        text = awaited or returned.get(returned_by or "", text)
-    return text.format(worker=worker)
+        handing_in = f"{text} --commit -m TEXT" if has_uncommitted else text
+        text = awaited or returned.get(returned_by or "", handing_in)
+    return f"git worker {text.format(worker)}"
 
 
 def worker_liveness(

@@ -15,7 +15,7 @@ from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
-from gitworker.observe.workers.returned import ReturnedWork, returned_work
+from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
     is_returned,
     next_command,
@@ -115,6 +115,12 @@ class WorktreeState:
     uncommitted: Uncommitted | None
     operation: str | None
 
+    @property
+    def has_uncommitted(self) -> bool:
+        """Return whether `done --commit` could commit something: no rebase or merge is open."""
+        found = self.uncommitted
+        return found is not None and not (found.is_clean or found.unmerged or self.operation)
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
@@ -169,6 +175,8 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     status = task.status if task else None
     branching = _branching(session, worker)
     trouble = read_trouble(session, worker)
+    checkout = _checkout(session, worker)
+    returned = returned_work(worker) if is_returned(worker.state) else None
     return WorkerView(
         now_ms=moment.now_ms,
         target=session.target_name,
@@ -180,7 +188,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         life=stored.life,
         branching=branching,
         stack=stored.stack,
-        checkout=_checkout(session, worker),
+        checkout=checkout,
         review=stored.review,
         landing=stored.landing,
         verified=_verified(session, stored, branching),
@@ -188,10 +196,11 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         events=stored.events,
         next_command=trouble.command if trouble else next_command(
             worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
-            returned_by=worker.returned_by,
+            returned_by=open_reason(returned, branching.tip if branching else None),
             waits_for_author=worker.waits_for_author,
+            has_uncommitted=checkout is not None and checkout.has_uncommitted,
         ),
-        returned=returned_work(worker) if is_returned(worker.state) else None,
+        returned=returned,
         conflicts=stored.conflicts,
         conversation=stored.conversation,
         run=stored.run,

@@ -13,7 +13,12 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
-from gitworker.observe.workers.returned import ReturnedWork, returned_text, returned_work
+from gitworker.observe.workers.returned import (
+    ReturnedWork,
+    open_reason,
+    returned_text,
+    returned_work,
+)
 from gitworker.observe.workers.rules import (
     news_of,
     next_command,
@@ -212,7 +217,8 @@ def _worker_line(
         ),
         next_command=trouble.command if trouble else next_command(
             row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
-            returned_by=row.returned_by, waits_for_author=row.waits_for_author,
+            returned_by=open_reason(returned, tip.oid if tip else None),
+            waits_for_author=row.waits_for_author,
         ),
         parent=row.parent,
         returned=returned,

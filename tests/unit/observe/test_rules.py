@@ -9,7 +9,6 @@ from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
-    NEXT,
     PLACES,
     is_old,
     needs_author,
@@ -18,6 +17,7 @@ from gitworker.observe.workers.rules import (
     waits_for,
     worker_liveness,
 )
+from gitworker.states.worker_machine import NEXT_COMMANDS
 
 S = WorkerState
 T = TaskStatus
@@ -94,7 +94,7 @@ def test_the_way_on_of_returned_work(reason: str, waits: bool, command: str) -> 
 
 def test_every_state_has_a_next_command() -> None:
     """Every state has a next command."""
-    assert set(NEXT) == set(WorkerState)
+    assert set(NEXT_COMMANDS) == set(WorkerState)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject
 @pytest.mark.parametrize(
     ("state", "facts", "news"),
     [
-        (S.FAILED, {"error": "tests do not pass", "waits": "a reset"}, "tests do not pass"),
-        (S.FAILED, {"waits": "a reset", "subject": "Add x"}, "waits for a reset"),
+        (S.FAILED, {"error": "tests do not pass", "waits": "a resume"}, "tests do not pass"),
+        (S.FAILED, {"waits": "a resume", "subject": "Add x"}, "waits for a resume"),
         (S.WORKING, {"error": "an old error", "subject": "Add x"}, "Add x"),
         (S.WORKING, {}, "no commit yet"),
         (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),

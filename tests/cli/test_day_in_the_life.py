@@ -1,0 +1,165 @@
+"""A day with five agents, played with whole programs: each of them meets another trouble, each goes
+on by the command that its screen names, and everything lands.
+"""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.repos import Repo
+from tests.cli.kit import ok, run, wait_until
+from tests.conftest import git
+
+LIVENESS = {"beat-s": 1, "warn-s": 2, "stale-s": 3, "dead-s": 6, "expire-s": 8}
+COMMIT = "git add -A && git commit -qm 'Work of {name}'"
+AGENTS = {
+    "forgets": "echo new > forgets.txt",
+    "dies": (
+        f"echo new > dies.txt && {COMMIT.format(name='dies')}"
+        " && echo more >> dies.txt && kill -9 $$"
+    ),
+    "conflicts": (
+        f"echo theirs > shared.txt && {COMMIT.format(name='conflicts')} && git worker done"
+    ),
+    "breaks": (f"echo BROKEN > breaks.txt && {COMMIT.format(name='breaks')} && git worker done"),
+    "argues": f"echo new > argues.txt && {COMMIT.format(name='argues')} && git worker done",
+}
+
+
+class Day:
+    """The repository, and what a person reads and types there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def workers(self) -> dict[str, dict[str, Any]]:
+        """Return the rows of `status` by worker."""
+        rows = json.loads(ok(self.root, "status", "--all", "--json"))["workers"]
+        return {row["worker"]: row for row in rows}
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each worker."""
+        return {name: row["state"] for name, row in self.workers().items()}
+
+    def next(self, worker: str) -> str:
+        """Return the command that the worker's page names."""
+        return str(json.loads(ok(self.root, "show", worker, "--json"))["next"])
+
+    def follow(self, worker: str) -> None:
+        """Run the command that the worker's page names, in the main checkout; it must succeed."""
+        command = self.next(worker).replace("TEXT", "ready")
+        done = subprocess.run(
+            command, shell=True, cwd=self.root, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, (command, done)
+
+    def worktree(self, worker: str) -> Path:
+        """Return a worker's worktree."""
+        return Path(ok(self.root, "path", worker))
+
+
+@pytest.fixture
+def day(repository: Path) -> Day:
+    """A repository with a verify command, short liveness times, and five agents that ended."""
+    for name, seconds in LIVENESS.items():
+        git(repository, "config", f"worker.liveness.{name}", str(seconds))
+    Repo(repository).commit(
+        "Set up",
+        {
+            ".gitworker.toml": '[verify]\ncommands = ["! grep -q BROKEN *.txt"]\n',
+            "shared.txt": "ours\n",
+        },
+    )
+    ok(repository, "trust", "--yes")
+    running = [
+        subprocess.Popen(
+            ["git-worker", "spawn", name, "--title", f"Task of {name}", "--", "sh", "-c", script],
+            cwd=repository,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name, script in AGENTS.items()
+    ]
+    for process in running:
+        process.wait(timeout=120)
+    return Day(repository)
+
+
+def test_everything_lands(day: Day) -> None:
+    """Forgotten work, a killed agent, a conflict, a failed verification and a review all land."""
+    assert day.states()["dies"] == "FAILED"
+    take_up_ended_agents(day)
+    send_three_back(day)
+    wait_longer_than_any_limit(day)
+    go_on(day)
+    ok(day.root, "land", "--all")
+    assert set(day.states().values()) == {"COMPLETED"}
+    check_the_record(day)
+
+
+def take_up_ended_agents(day: Day) -> None:
+    """The work of the agent that forgot to commit, and of the one that died, is handed in."""
+    assert "--commit" in day.next("forgets")
+    day.follow("forgets")
+    day.follow("dies")
+    assert day.states()["dies"] == "WORKING"
+    assert (day.worktree("dies") / "dies.txt").read_text() == "new\nmore\n"
+    day.follow("dies")
+    assert {day.states()[name] for name in ("forgets", "dies")} == {"IN_REVIEW"}
+
+
+def send_three_back(day: Day) -> None:
+    """The target moves against one worker, one does not pass, a reviewer returns one."""
+    Repo(day.root).commit("Move the target", {"shared.txt": "changed\n"})
+    assert run(day.root, "approve", "conflicts").status == 3
+    ok(day.root, "approve", "breaks")
+    assert run(day.root, "merge", "breaks").status == 1
+    ok(day.root, "reject", "argues", "-m", "Please add a line")
+    rows = day.workers()
+    returned = {name: rows[name]["returned"]["by"] for name in ("conflicts", "breaks", "argues")}
+    assert returned == {
+        "conflicts": "merge_conflict", "breaks": "verify_failed", "argues": "changes_requested",
+    }  # fmt: skip
+
+
+def wait_longer_than_any_limit(day: Day) -> None:
+    """Work that was sent back has no time limit, although every command looks for overdue ones."""
+    names = ("conflicts", "breaks", "argues")
+
+    def all_waited() -> bool:
+        rows = day.workers()
+        assert {rows[name]["state"] for name in names} == {"WORKING"}, rows
+        return time.monotonic() >= limit
+
+    limit = time.monotonic() + LIVENESS["expire-s"] + 1
+    wait_until(all_waited)
+
+
+def go_on(day: Day) -> None:
+    """Each author follows the next command of its page, and hands in again."""
+    assert run(day.worktree("conflicts"), "sync").status == 3
+    (day.worktree("conflicts") / "shared.txt").write_text("changed by both\n")
+    git(day.worktree("conflicts"), "add", "shared.txt")
+    ok(day.worktree("conflicts"), "sync", "--continue")
+    Repo(day.worktree("breaks")).commit("Repair", {"breaks.txt": "whole\n"})
+    Repo(day.worktree("argues")).commit("Add a line", {"argues.txt": "new\nline\n"})
+    for name in ("conflicts", "breaks", "argues"):
+        day.follow(name)
+    assert set(day.states().values()) == {"IN_REVIEW"}
+
+
+def check_the_record(day: Day) -> None:
+    """The target is linear and holds all the work; nothing was reset and nothing expired."""
+    assert git(day.root, "rev-list", "--merges", "main") == ""
+    assert (day.root / "dies.txt").read_text() == "new\nmore\n"
+    assert (day.root / "shared.txt").read_text() == "changed by both\n"
+    ok(day.root, "validate", ".worker-state/transitions.jsonl")
+    log = (day.root / ".worker-state" / "transitions.jsonl").read_text()
+    assert '"reset"' not in log
+    assert '"expire"' not in log
+    assert git(day.root, "status", "--porcelain") == ""
