@@ -11,6 +11,7 @@ from benchmarks.cases.bus_wake import measure_wake
 from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
 from benchmarks.cases.inbox import measure_inbox
+from benchmarks.cases.land import measure_land
 from benchmarks.cases.library import measure_removal, measure_replay
 from benchmarks.cases.memory import measure_memory
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
@@ -32,6 +33,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "spawn": measure_spawn,
     "pool": measure_pool,
     "landing": measure_landing,
+    "land": measure_land,
     "queue": measure_queue,
     "radar": measure_radar,
     "memory": measure_memory,
@@ -48,4 +50,4 @@ BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
 }
 
 # Cases that check out many thousands of files.
-LARGE = {"landed-removal", "landing", "memory", "pool", "removal", "replay", "spawn"}
+LARGE = {"land", "landed-removal", "landing", "memory", "pool", "removal", "replay", "spawn"}
