@@ -34,15 +34,14 @@ def choose_base(
     if blocker in refs:
         raise Refused(
             f"the branch {worker} exists, so git allows no branch {worker}/{task}",
-            f"choose another worker id, or: git branch -m {worker} NEW-NAME",
+            f"git branch -m {worker} NEW-NAME   (or choose another worker id)",
             code="name_blocked",
         )
     if ref in refs:
         branch = branch_of(worker, task)
         raise Refused(
             f"the branch {branch} exists already",
-            f"choose another task id, or keep its work under another name: git branch -m {branch}"
-            " NEW-NAME",
+            f"git branch -m {branch} NEW-NAME   (keeps its work; or choose another task id)",
             code="branch_exists",
         )
     target = refs.get(session.target)

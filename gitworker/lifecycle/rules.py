@@ -23,9 +23,9 @@ HELD = frozenset(
 NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
-    TaskStatus.COMPLETED: "choose another task id: the work of this one has landed",
-    TaskStatus.CANCELLED: "choose another task id, or: git worker undo",
-    TaskStatus.BLOCKED: "choose another task id: this one has no retries left",
+    TaskStatus.COMPLETED: "git worker list   (this work has landed: choose another task id)",
+    TaskStatus.CANCELLED: "git worker undo   (or choose another task id)",
+    TaskStatus.BLOCKED: "git worker list   (no retries are left: choose another task id)",
 }
 
 

@@ -115,7 +115,7 @@ def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) 
         name = short_name(taken[0])
         raise Refused(
             f"the branch {name} exists, so {found.branch} cannot become {branch}",
-            f"choose another worker or task id, or: git branch -m {name} NEW-NAME",
+            f"git branch -m {name} NEW-NAME   (or choose another worker or task id)",
             code="branch_exists",
         )
     if not wanted.rename:

@@ -88,7 +88,7 @@ def test_blocked_by_a_branch(scene: Scene) -> None:
         1,
         "",
         "error: the branch auth exists, so git allows no branch auth/t1\n"
-        "hint: choose another worker id, or: git branch -m auth NEW-NAME\n",
+        "hint: git branch -m auth NEW-NAME   (or choose another worker id)\n",
     )
     assert not (scene.root / "worktrees").exists()
 
