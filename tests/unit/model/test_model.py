@@ -54,13 +54,14 @@ def test_values_are_documented(words: type[StrEnum]) -> None:
 
 
 def test_message_types_are_documented() -> None:
-    """The bus knows seventeen types of messages by name."""
+    """The bus knows these types of messages by name."""
     named = {value for name, value in vars(MessageType).items() if name.isupper()}
     assert named == {
         *("task_assign", "task_claim", "task_progress", "task_done", "task_failed", "task_blocked"),
         *("heartbeat", "state_change", "review_request", "review_result"),
         *("agent_started", "agent_stopped"),
         *("status", "log", "signal", "cmd"),
+        *("agent_start", "tool_use", "error", "x-question"),
         *("conflict_warning", "x-window", "x-verify", "x-dead-letter"),
     }
 
