@@ -103,7 +103,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     if int(own) == 0:
         raise Refused(
             f"branch {worker.branch} has no commit of its own",
-            "git commit -am 'What I did'",
+            f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
             code="empty_branch",
         )
     conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
@@ -210,7 +210,7 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
     if commit_message is None:
         raise Refused(
             f"{worker.worktree} has uncommitted work: {_in_words(status)}",
-            "git worker done --commit -m 'What I did'   (or commit it yourself)",
+            f"git worker done {worker.worker_id} --commit -m 'What I did'   (or commit yourself)",
             code="uncommitted",
         )
     _add_all(git)

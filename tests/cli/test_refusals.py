@@ -158,7 +158,8 @@ def test_uncommitted_work(scene: Scene) -> None:
     assert answer == Answer(
         1,
         "",
-        "error: branch auth/t1 has no commit of its own\nhint: git commit -am 'What I did'\n",
+        "error: branch auth/t1 has no commit of its own\n"
+        "hint: cd <root>/worktrees/t1 && git commit -am 'What I did'\n",
     )
     (worktree / "left").write_text("over\n")
     answer = scene.run("done", "auth")

@@ -1,0 +1,129 @@
+"""Every hint of a refusal is run in the state in which it is printed, and helps.
+
+A hint is a command that changes the state, so that the refused command gets further when it is
+repeated, or one that only reads.
+"""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.lifecycle.fail import fail
+from gitworker.workers.cancel import cancel
+from tests.cli.kit import Answer, run
+from tests.workers.world import World, without_heartbeat_daemon
+
+FILES = {"a": "1\n"}
+
+
+def idle(world: World) -> None:
+    """Withdraw the task."""
+    world.spawn("auth", "login")
+    cancel(world.session(), "auth")
+
+
+def assigned(world: World) -> None:
+    """Assign a task that is not begun."""
+    world.spawn("auth", "login")
+
+
+def in_review(world: World) -> None:
+    """Hand the work in."""
+    world.in_review("auth", "login", FILES)
+
+
+def approved(world: World) -> None:
+    """Approve the work."""
+    world.approved("auth", "login", FILES)
+
+
+def landed(world: World) -> None:
+    """Land the work."""
+    approved(world)
+    world.land("auth")
+
+
+def failed(world: World) -> None:
+    """Fail at work."""
+    world.working("auth", "login", FILES)
+    fail(world.session(), "auth", reason="stuck")
+
+
+STATES: tuple[Callable[[World], None], ...] = (idle, assigned, in_review, landed, failed)
+VERBS = (
+    ("start", "auth"), ("done", "auth"), ("approve", "auth"), ("reject", "auth", "-m", "again"),
+    ("merge", "auth"), ("reset", "auth"), ("recover", "auth"), ("resume", "auth"),
+    ("assign", "auth", "login"), ("spawn", "auth", "next"), ("undo",),
+)  # fmt: skip
+# Words that a user replaces.
+NAMES = {
+    "NEW-NAME": "renamed",
+    "WORKER": "auth",
+    "TASK": "next",
+    "TEXT": "words",
+    "COMMAND": "true",
+    "...": "",
+}
+READS = ("status", "list", "show", "log", "diff", "help", "agents", "path", "undo --list", "inbox")
+
+
+def hints(answer: Answer) -> Iterator[str]:
+    """Yield the commands that a refusal names, without the remarks behind them."""
+    for line in answer.err.splitlines():
+        if line.startswith("hint: "):
+            yield line.removeprefix("hint: ").partition("   (")[0]
+
+
+def is_reading(command: str) -> bool:
+    """Return whether a command of a hint only reads."""
+    words = command.removeprefix("git worker ")
+    is_git = command.startswith(("git log", "git branch", "git worktree list", "git status"))
+    return words.startswith(READS) or command.endswith(" -h") or is_git
+
+
+def follow(world: World, command: str) -> Answer:
+    """Run a command of a hint in the main checkout, with a user's words for the placeholders."""
+    if "git commit" in command:  # the author works first
+        Repo(world.path("auth")).write({"README": "changed\n"})
+    for name, word in NAMES.items():
+        command = command.replace(name, word)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=world.root, check=False, capture_output=True, text=True,
+        timeout=300,
+    )  # fmt: skip
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def useless(world: World, verb: tuple[str, ...]) -> list[str]:
+    """Return the hints of a refused verb that fail, or after which it is refused as before."""
+    refused = run(world.root, *verb)
+    if refused.status == 0:
+        return []
+    found = []
+    for command in hints(refused):
+        followed = follow(world, command)
+        if followed.status != 0:
+            found.append(f"{' '.join(verb)}: {refused.err}{command} fails: {followed.err}")
+        elif not is_reading(command):
+            again = run(world.root, *verb)
+            if (again.status, again.err) == (refused.status, refused.err):
+                found.append(f"{' '.join(verb)}: {refused.err}{command} does not help")
+    return found
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: str(state.__name__))
+def test_every_hint_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: Callable[[World], None]
+) -> None:
+    """No verb that a state refuses names a command that fails, or that changes nothing."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    found: list[str] = []
+    for number, verb in enumerate(VERBS):
+        world = World.make(tmp_path / f"{number}" / "repo")
+        with without_heartbeat_daemon(world):
+            state(world)
+            found += useless(world, verb)
+    assert found == [], "\n".join(found)
