@@ -75,7 +75,7 @@ def run_refusal(
     if running is not None:
         return Conflict(
             f"worker {worker} already runs an agent (process {running})",
-            f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker}',
+            f"git worker stop {worker}",
             code="busy_seat",
         )
     return None

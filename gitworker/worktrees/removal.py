@@ -156,7 +156,7 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
     if run is not None and pid is not None and run.task_id == worker.task_id:
         raise Refused(
             f"an agent works for {worker.worker_id} (process {pid})",
-            f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker.worker_id}',
+            f"git worker stop {worker.worker_id}",
             code="occupied",
         )
 

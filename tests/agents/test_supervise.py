@@ -211,7 +211,7 @@ def test_one_agent_a_worker(auth: SupervisedWorker) -> None:
             answer = auth.exec("true")
             assert answer.status == 3
             assert "worker auth already runs an agent" in answer.err
-            assert "msg send cmd" in answer.err
+            assert "git worker stop" in answer.err
             process.kill()
             process.wait()
 

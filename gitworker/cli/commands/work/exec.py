@@ -69,7 +69,7 @@ def command(
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
       git worker exec auth --detach -- claude -p {prompt}
-      git worker msg send cmd '{"command": "stop"}' --to auth
+      git worker stop auth
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
