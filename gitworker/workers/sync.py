@@ -206,7 +206,8 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
             detail=done.complaint or done.text,
         )
     raise Conflict(
-        f"the rebase of {worker.branch} stopped with {len(files)} file(s) in conflict",
+        f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s) in"
+        " conflict",
         "edit them, git add them, then: git worker sync --continue   (or: --abort)",
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in files),

@@ -235,7 +235,8 @@ def test_sync_through_a_conflict(scene: Scene) -> None:
     assert scene.run("sync", cwd=worktree) == Answer(
         3,
         "",
-        "error: the rebase of auth/t1 stopped with 1 file(s) in conflict\n    README\n"
+        "error: the rebase of auth/t1 in <root>/worktrees/t1 stopped with 1 file(s) in conflict\n"
+        "    README\n"
         "hint: edit them, git add them, then: git worker sync --continue   (or: --abort)\n",
     )
     (worktree / "README").write_text("both\n")
