@@ -18,7 +18,7 @@ from gitworker.lifecycle.moves import advance, bring_to_work
 from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.lifecycle.take_up import lease_of, publish_commits, take_up
+from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.trouble import read_trouble
@@ -76,13 +76,15 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    if is_interrupted(worker.state):  # returned work waits until it is handed in
-        worker = take_up(session, worker)
-    with session.store.read() as reader:
-        require_task_held(reader, worker.task_id, worker.worker_id)
+        if not is_interrupted(worker.state):
+            require_task_held(reader, worker.task_id, worker.worker_id)
     if has_landed(worker.state) and (later := read_trouble(session, worker)):
         raise later.refused()
-    if not may_hand_in(worker.state, stale_from=worker.stale_from):
+    # An interrupted worker is brought to work with the hand-in only: a refused `done` must not
+    # take up work that a person has stopped.
+    if not is_interrupted(worker.state) and not may_hand_in(
+        worker.state, stale_from=worker.stale_from
+    ):
         require_transition(
             worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
         )
@@ -240,7 +242,8 @@ def _in_words(status: CheckoutStatus) -> str:
 def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) -> Worker:
     now = clock.now_ms()
     with session.store.write() as writer:
-        require_task_held(writer, worker.task_id, worker.worker_id)
+        if not is_interrupted(load_worker(writer, worker.worker_id).state):
+            require_task_held(writer, worker.task_id, worker.worker_id)
         set_review_state(writer, worker.worker_id, "pending")
         clear_returned(writer, worker.worker_id)
         if submission.pr_url:

@@ -2,10 +2,12 @@
 
 import pytest
 
+from gitworker.errors import Refused
 from gitworker.journal.sweep import sweep
 from gitworker.lifecycle.fail import fail, stop
 from gitworker.lifecycle.take_up import publish_commits, take_up_by_heartbeat
 from gitworker.store.workers import set_returned
+from gitworker.workers.submit import Submission, submit
 from gitworker.workers.sync import sync
 from tests.lifecycle.test_fail import later
 from tests.workers.world import World
@@ -40,6 +42,19 @@ def test_signs_of_life(world: World, monkeypatch: pytest.MonkeyPatch, kind: str,
     is_back = kind in ("stale", "failed")
     assert world.worker("auth").state == ("WORKING" if is_back else before.state)
     assert (world.task("login").status == "IN_PROGRESS") is is_back
+
+
+@pytest.mark.parametrize("kind", ["stale", "failed", "stopped", "given up"])
+def test_only_a_hand_in_takes_up(world: World, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """A refused `done` changes no state; one that succeeds ends any interruption."""
+    interrupted(world, monkeypatch, kind)
+    before = world.states("auth", "login")
+    (world.path("auth") / "b").write_text("not committed\n")
+    with pytest.raises(Refused):
+        submit(world.session(), "auth", Submission())
+    assert world.states("auth", "login") == before
+    submit(world.session(), "auth", Submission(commit_message="All of it"))
+    assert world.states("auth", "login")[0] == "IN_REVIEW"
 
 
 def test_a_commit_starts(world: World) -> None:
