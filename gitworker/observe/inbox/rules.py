@@ -92,12 +92,17 @@ def is_open_question(
 
 
 def summary_of(type: str, payload: Any) -> str:
-    """Return the content of a message in a few words; it may be empty."""
+    """Return the content of a message in a few words; it may be empty.
+
+    A verdict is returned whole, with the log of a failed verification: its author acts on it.
+    """
     if not isinstance(payload, dict):
         return "" if payload is None else _short(payload)
     if type == MessageType.REVIEW_RESULT:
         facts = [payload.get("verdict"), payload.get("note") or payload.get("reason")]
-        return _short(": ".join(str(one) for one in (*facts, _files(payload)) if one))
+        words = ": ".join(str(one) for one in (*facts, _files(payload)) if one)
+        log = f" (log: {payload['log']})" if payload.get("log") else ""
+        return " ".join(f"{words}{log}".split())
     if type == MessageType.CMD:
         facts = [payload.get("command") or payload.get("action"), payload.get("reason")]
         return _short(": ".join(str(one) for one in facts if one))

@@ -89,6 +89,16 @@ def test_open_questions(
         ("review_result", {"verdict": "approved"}, "approved"),
         ("review_result", {"verdict": "changes_requested", "note": "No"}, "changes_requested: No"),
         ("review_result", {"verdict": "conflict", "files": ["a", "b"]}, "conflict: a, b"),
+        (
+            "review_result",
+            {"verdict": "verify_failed", "reason": "`make` failed", "log": "/logs/1.log"},
+            "verify_failed: `make` failed (log: /logs/1.log)",
+        ),
+        (
+            "review_result",
+            {"verdict": "changes_requested", "note": "long " * 200},
+            ("changes_requested: " + "long " * 200).strip(),
+        ),
         ("review_result", {"verdict": "conflict", "files": list("abcdefg")},
          "conflict: a, b, c, d, e and 2 more"),
     ],
