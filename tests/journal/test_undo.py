@@ -8,6 +8,7 @@ from fixtures.repos import Repo
 from gitworker.errors import NotFound
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.workers.cancel import cancel, recycle, reset
 from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.world import World, newest, unchanged, without_heartbeat_daemon
@@ -100,6 +101,10 @@ def test_undo_approve(world: World) -> None:
     assert world.tip("auth/login") == old
     assert read_worktree(world, place) == before
     assert world.worker("auth").review_state == "pending"
+    assert world.messages("review_result")[-1]["verdict"] == "withdrawn"
+    assert world.messages("review_request")[-1]["commit"] == old
+    with world.session().store.read() as reader:
+        assert newest_verdict(reader, "auth", "login") is None
     world.approve("auth")
 
 

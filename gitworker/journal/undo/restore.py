@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
+from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import find_claim
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound, Refused
@@ -17,6 +18,7 @@ from gitworker.journal.undo.reassign import (
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, return_refusal, undo_refusal
 from gitworker.lifecycle.state_files import publish_views
+from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.paths import read_worktree_owner, write_worktree_owner
@@ -293,14 +295,30 @@ def _is_ours(session: Session, restored: RestoredWorker, place: str) -> bool:
 
 def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
     worker = load_worker(writer, done.worker_id)
+    data = done.payload(ApproveData)
     if is_approved(worker.state):
         advance(
             writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,
             metadata={"reason": "undo"},
         )  # fmt: skip
+        facts = {
+            "verdict": "withdrawn",
+            "reason": "the approval was undone; the review is open again",
+        }
+        publish_verdict(writer, worker, facts, sender=actor)
+        publish(writer, _request_again(worker, data), now=clock.now_ms())
     set_review_state(writer, done.worker_id, "pending")
-    data = done.payload(ApproveData)
     record_tip(writer, data.ref, data.old)
+
+
+def _request_again(worker: Worker, data: ApproveData) -> Outgoing:
+    """Return the request for a review that an undone approval leaves open."""
+    return Outgoing(
+        "review_request",
+        sender=worker.worker_id,
+        correlation_id=worker.task_id,
+        payload={"branch": worker.branch, "commit": data.old, "note": ""},
+    )
 
 
 def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:
