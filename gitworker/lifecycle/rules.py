@@ -24,7 +24,7 @@ NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "git worker list   (this work has landed: choose another task id)",
-    TaskStatus.CANCELLED: "git worker undo   (or choose another task id)",
+    TaskStatus.CANCELLED: "git worker undo --list   (undo its cancel by number)",
     TaskStatus.BLOCKED: "git worker list   (no retries are left: choose another task id)",
 }
 

@@ -24,6 +24,7 @@ from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
@@ -208,7 +209,8 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
     raise Conflict(
         f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s) in"
         " conflict",
-        "edit them, git add them, then: git worker sync --continue   (or: --abort)",
+        f"cd {quoted(worker.worktree or '.')} && git worker sync --continue"
+        "   (after you edit and git add them; or: --abort)",
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in files),
     )

@@ -237,7 +237,8 @@ def test_sync_through_a_conflict(scene: Scene) -> None:
         "",
         "error: the rebase of auth/t1 in <root>/worktrees/t1 stopped with 1 file(s) in conflict\n"
         "    README\n"
-        "hint: edit them, git add them, then: git worker sync --continue   (or: --abort)\n",
+        "hint: cd <root>/worktrees/t1 && git worker sync --continue"
+        "   (after you edit and git add them; or: --abort)\n",
     )
     (worktree / "README").write_text("both\n")
     git(worktree, "add", "README")
