@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.branches.rules_approval import approval_holds, is_still_approved
+from gitworker.branches.rules_approval import approval_holds, difference, is_still_approved
 
 PATCHES = st.lists(st.sampled_from("abcd"), max_size=6)
 
@@ -58,3 +58,16 @@ def test_a_moved_branch_may_lose_only_landed_patches(
 ) -> None:
     """After the agent's own rebase a patch may be missing only if the target contains it."""
     assert is_still_approved(approved, present, upstream=upstream) is holds
+
+
+@pytest.mark.parametrize(
+    ("approved", "present", "words"),
+    [
+        (["p1 ada", "p2 ada"], ["p1 eve", "p2 ada"], "author or message"),
+        (["p1 ada", "p2 ada"], ["p2 ada", "p1 ada"], "order of the commits"),
+        (["p1 ada"], ["p1 ada", "p2 ada"], "branch has changed"),
+    ],
+)
+def test_the_difference_in_words(approved: list[str], present: list[str], words: str) -> None:
+    """A changed author or message, another order, and other patches have different words."""
+    assert words in difference(approved, present)

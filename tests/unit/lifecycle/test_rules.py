@@ -155,3 +155,9 @@ def test_a_failed_verification_ends_a_task_without_retries() -> None:
     assert rules.verification_ends(TaskStatus.VERIFYING, retries_left=False)
     assert not rules.verification_ends(TaskStatus.VERIFYING, retries_left=True)
     assert not rules.verification_ends(TaskStatus.IN_PROGRESS, retries_left=False)
+
+
+def test_operations_that_assign() -> None:
+    """Spawn and adopt give a worker its task; no other operation does."""
+    kinds = ("spawn", "adopt", "approve", "merge", "cancel", "undo")
+    assert [kind for kind in kinds if rules.assigns_worker(kind)] == ["spawn", "adopt"]

@@ -136,6 +136,7 @@ NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject
         (S.WORKING, {}, "no commit yet"),
         (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),
         (S.WORKING, {"returned": "conflict in a", "problems": ("p",)}, "conflict in a"),
+        (S.WORKING, {"trouble": "HEAD is detached", "returned": "conflict"}, "HEAD is detached"),
         (S.IN_REVIEW, {"returned": "conflict in a", "waits": "a review"}, "waits for a review"),
         (S.IN_REVIEW, {"problems": ("p", "q"), "waits": "a review"}, "p; q"),
         (S.COMPLETED, {"problems": ("p",), "waits": "its next task"}, "waits for its next task"),
