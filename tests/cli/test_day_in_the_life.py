@@ -149,7 +149,9 @@ def go_on(day: Day) -> None:
     Repo(day.worktree("breaks")).commit("Repair", {"breaks.txt": "whole\n"})
     Repo(day.worktree("argues")).commit("Add a line", {"argues.txt": "new\nline\n"})
     for name in ("conflicts", "breaks", "argues"):
-        day.follow(name)
+        for _ in range(2):  # the first command may be the one that takes the work up again
+            if day.states()[name] == "WORKING":
+                day.follow(name)
     assert set(day.states().values()) == {"IN_REVIEW"}
 
 
