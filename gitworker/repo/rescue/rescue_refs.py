@@ -125,7 +125,7 @@ def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
     Index and files are then as they were, except ignored files. Nothing changes if files are in
     the way, or if the work was part of an open rebase or a conflict, which cannot be reopened.
     """
-    title = here.text("show", "--no-patch", "--format=%s", oid, "--")
+    title = _subject(here, oid)
     if not title.startswith(f"gitworker: {WORK}") or here.find_oid(f"{oid}^2^2") is not None:
         return False
     moved = here.run("read-tree", "-m", "-u", "--no-recurse-submodules", tip, oid, ok=(0, 128))
@@ -136,10 +136,15 @@ def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
     return True
 
 
+def _subject(git: Git, oid: Oid) -> str:
+    """Return the first line of a commit's message; its tree may be one that git cannot read."""
+    return git.text("log", "--max-count=1", "--no-patch", "--format=%s", oid, "--")
+
+
 def commit_below(git: Git, oid: Oid) -> Oid:
     """Return the commit of a user on which a snapshot was made; any other commit itself."""
     marks = tuple(f"{OURS}{kind}" for kind in KINDS)
-    while git.text("show", "--no-patch", "--format=%s", oid, "--").startswith(marks):
+    while _subject(git, oid).startswith(marks):
         below = git.find_oid(f"{oid}^1")
         if below is None:
             break

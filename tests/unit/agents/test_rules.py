@@ -48,7 +48,7 @@ def test_refusals() -> None:
     busy = run_refusal("auth", "WORKING", stale_from=None, worktree="/w", running=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
-    assert '{"command": "stop"}' in str(busy.hint)
+    assert busy.hint == "git worker stop auth"
 
 
 @pytest.mark.parametrize(
