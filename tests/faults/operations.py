@@ -118,7 +118,7 @@ MORE = (
     Operation("fail", dirty_work, ("fail", "auth", "-m", "stuck"), (), ("FAILED", "FAILED")),
     Operation("adopt", branch, ("adopt", "--rename", "idle", "auth", "login"), (),
         ("ASSIGNED", "ASSIGNED")),
-    Operation("undo-reset", removed, ("undo",), (), ("WORKING", "IN_PROGRESS")),
+    Operation("undo-reset", removed, ("undo",), (), ("FAILED", "FAILED")),
     Operation("undo-gc", collected, ("undo",), (), ("COMPLETED", "COMPLETED")),
     Operation("sync", diverged, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
     Operation("sync-behind", left_behind, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
@@ -147,7 +147,8 @@ def spared(operation: Operation, before: Inventory) -> Inventory:
 
 
 UNTRACKED = "?? notes\n!! x.o"
-ONCE = ("undo-reset", "undo-gc")  # a second undo would undo the operation before
+# A second undo would undo the operation before.
+ONCE = ("undo-reset", "undo-gc", "undo-merge", "undo-merge-elsewhere", "undo-merge-kept")
 
 EVERY = (*(operation for operation in OPERATIONS if operation.first is None), *MORE)
 
@@ -157,7 +158,7 @@ WRITING = {
     "sync": Operation("cut-sync", diverged, ("sync",), (), ("WORKING", ""), inside=True),
     "undo-approve": Operation("cut-undo-approve", rebased, ("undo",), (), ("IN_REVIEW", "")),
     "merge": Operation("cut-merge", rewriting, ("merge", "auth"), (), ("COMPLETED", "")),
-    "undo-merge": Operation("cut-undo-merge", rewritten, ("undo",), (), ("WORKING", "")),
+    "undo-merge": Operation("cut-undo-merge", rewritten, ("undo",), (), ("APPROVED", "")),
     "merge-kept": Operation(
         "cut-merge-kept", kept_behind, ("merge", "auth", "--keep"), (), ("COMPLETED", "")
     ),
