@@ -37,6 +37,7 @@ from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.store.records.reviews import find_review, record_review
 from gitworker.store.workers import (
     Worker,
@@ -119,13 +120,20 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
 
 
 def _is_handed_in(session: Session, worker: Worker, tip: Oid) -> bool:
-    """Return whether this commit already waits for its verdict, or has its approval."""
+    """Return whether this commit already waits for its verdict, or has its approval.
+
+    After a verdict that left the review open, such as a withdrawn approval, it is handed in again.
+    """
     if not waits_for_verdict(worker.state, stale_from=worker.stale_from):
         return False
+    name, task = worker.worker_id, worker.task_id
     verdict_of = "approved" if is_approved(worker.state) else "requested"
     with session.store.read() as reader:
-        review = find_review(reader, worker.worker_id, worker.task_id, verdict_of)
-    return review is not None and review.commit_oid == tip
+        review = find_review(reader, name, task, verdict_of)
+        verdict = newest_verdict(reader, name, task)
+    if review is None or review.commit_oid != tip:
+        return False
+    return is_approved(worker.state) or verdict is None
 
 
 def _report_unchanged(session: Session, worker: Worker) -> None:
@@ -248,13 +256,14 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
         clear_returned(writer, worker.worker_id)
         if submission.pr_url:
             set_pr_url(writer, worker, submission.pr_url)
-        metadata = {"commit": tip, "note": submission.note or None}
+        note = submission.note or _earlier_note(writer, worker)
+        metadata = {"commit": tip, "note": note or None}
         is_new = _advance(writer, session, worker, metadata)
         record_review(
             writer, worker.worker_id, worker.task_id, verdict="requested", commit=tip,
-            base=worker.base_oid or "", identity=session.actor, note=submission.note, now=now,
+            base=worker.base_oid or "", identity=session.actor, note=note, now=now,
         )  # fmt: skip
-        payload = {"branch": worker.branch, "commit": tip, "note": submission.note}
+        payload = {"branch": worker.branch, "commit": tip, "note": note}
         if pr_url := submission.pr_url or worker.pr_url:
             payload["pr_url"] = pr_url
         for kind in ("task_done", "review_request")[not is_new :]:
@@ -269,3 +278,11 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
         found = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return found
+
+
+def _earlier_note(writer: Writer, worker: Worker) -> str:
+    """Return the note of the request that is renewed; a new round begins without one."""
+    if not waits_for_verdict(worker.state, stale_from=worker.stale_from):
+        return ""
+    review = find_review(writer, worker.worker_id, worker.task_id, "requested")
+    return review.note if review else ""

@@ -10,6 +10,7 @@ from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import GitFailed
+from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from gitworker.workers.start import start
@@ -262,3 +263,31 @@ def test_worktree_removed_by_hand(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     assert world.submit("auth").commits == 1
+
+
+def test_the_approved_commits_are_put_back(world: World) -> None:
+    """After a withdrawn approval the same commit is handed in again, and waits for its verdict."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    approved = world.tip("auth/login")
+    world.commit("auth", {"b": "2\n"})
+    world.merge("auth")
+    world.git("reset", "--hard", "-q", approved, cwd=place)
+    world.submit("auth")
+    with world.session().store.read() as reader:
+        assert newest_verdict(reader, "auth", "login") is None
+    requests = len(world.messages("review_request"))
+    world.submit("auth")
+    assert len(world.messages("review_request")) == requests, "it waits already"
+
+
+def test_a_renewed_request_keeps_its_note(world: World) -> None:
+    """New commits without a note keep the note of the request, and a new round has its own."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.submit("auth", note="please look")
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    assert world.messages("review_request")[-1]["note"] == "please look"
+    reject(world.session(), "auth", note="more")
+    world.commit("auth", {"c": "3\n"})
+    world.submit("auth")
+    assert world.messages("review_request")[-1]["note"] == ""

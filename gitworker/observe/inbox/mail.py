@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields
+from gitworker.model.message import MessageType
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
-from gitworker.observe.inbox.rules import AUTOMATIC, command_for, summary_of
-from gitworker.store.messages.inboxes import inbox_messages
+from gitworker.observe.inbox.rules import AUTOMATIC, command_for, is_settled, summary_of
+from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from gitworker.session import Session
     from gitworker.store.messages.mailbox import StoredMessage
 
@@ -27,15 +31,30 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
         task = task_of_worker(reader, agent)
         found = inbox_messages(reader, agent, task=task, automatic=AUTOMATIC, limit=limit + 1)
         newest, cursor = newest_seq(reader), cursor_of(reader, agent)
+        handed_in = last_hand_in(reader, agent, task)
     shown, has_more = found[:limit], len(found) > limit
     upto = shown[-1].seq if has_more else newest
     return Inbox(
         agent,
         clock.now_ms(),
-        tuple(message_item(one, blobs=session.paths.blobs) for one in shown),
+        tuple(_items(shown, blobs=session.paths.blobs, handed_in=handed_in)),
         has_more=has_more,
         upto=upto if upto > cursor else None,
     )
+
+
+def _items(messages: Sequence[StoredMessage], *, blobs: str, handed_in: int) -> Iterator[InboxItem]:
+    """Yield the messages, without the verdicts that the hand-in at that position settled.
+
+    Requested changes are shown all the same: these are the words of a reviewer.
+    """
+    for message in messages:
+        item = message_item(message, blobs=blobs)
+        if message.seq < handed_in and message.type == MessageType.REVIEW_RESULT:
+            if is_settled(item.text):
+                continue
+            item = replace(item, command=None)
+        yield item
 
 
 def message_item(message: StoredMessage, *, blobs: str) -> InboxItem:

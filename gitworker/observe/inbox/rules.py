@@ -31,9 +31,10 @@ VERDICT_COMMANDS: Mapping[str, str] = MappingProxyType(
         "changes_requested": "git worker done   (after your next commit)",
         "conflict": "git worker sync",
         "verify_failed": "git worker done   (after your next commit)",
-        "withdrawn": "git worker show",
+        "withdrawn": "git worker done   (the review is open again)",
     }
 )
+SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify_failed"})
 ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
     {"stop": "git worker done   (or: git worker fail -m REASON)"}
 )
@@ -89,6 +90,11 @@ def is_open_question(
     if type != MessageType.QUESTION:
         return False
     return is_unread or state is None or (is_current and state not in ENDED)
+
+
+def is_settled(summary: str) -> bool:
+    """Return whether a later hand-in settles the verdict with this summary completely."""
+    return summary.partition(":")[0] in SETTLED_BY_HAND_IN
 
 
 def summary_of(type: str, payload: Any) -> str:

@@ -28,6 +28,12 @@ def unanswered_messages(reader: Reader, agent: str, *, limit: int) -> list[Store
     return [StoredMessage(**row) for row in rows]
 
 
+def last_hand_in(reader: Reader, worker: str, task: str | None) -> int:
+    """Return the position of a worker's last hand-in of a task, 0 without one."""
+    row = reader.row("messages.last_hand_in", worker=worker, task=task)
+    return int(row["seq"] or 0) if row else 0
+
+
 def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessage | None:
     """Return the verdict on a worker's last hand-in of a task; None if it is still open."""
     row = reader.row("messages.newest_verdict", worker=worker, task=task)

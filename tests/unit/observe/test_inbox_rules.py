@@ -10,6 +10,7 @@ from gitworker.observe.inbox.rules import (
     TEXT_SHOWN,
     command_for,
     is_open_question,
+    is_settled,
     need_of,
     render_brief,
     summary_of,
@@ -138,3 +139,11 @@ def test_brief_lines() -> None:
     assert render_brief(json.dumps(broken)) == "#7 x-note docs: blob_missing"
     empty = {**broken, "payload_error": None}
     assert render_brief(json.dumps(empty)) == "#7 x-note docs"
+
+
+def test_settled_verdicts() -> None:
+    """A later hand-in settles every verdict but a reviewer's request, and one that it renews."""
+    settled = ["approved", "approved: good", "conflict: a, b", "verify_failed: no"]
+    assert all(is_settled(summary) for summary in settled)
+    assert not is_settled("changes_requested: approved by no one")
+    assert not is_settled("withdrawn: undo")

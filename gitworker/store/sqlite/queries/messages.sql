@@ -115,6 +115,7 @@ FROM (
 );
 
 -- name: inbox — unread messages to an agent, and those of others to all about its task
+-- A verdict on a former task, and one that a later verdict replaced, is left out.
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -122,11 +123,16 @@ SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
-    FROM messages WHERE to_agent = :agent
+    FROM messages AS mine WHERE to_agent = :agent
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
         AND NOT (type = 'cmd' AND seq <= COALESCE((SELECT CAST(last_acked_seq AS INTEGER)
             FROM cursors WHERE agent_id = :agent || '.supervisor'), 0))
+        AND NOT (type = 'review_result' AND correlation_id IS NOT NULL
+            AND (correlation_id IS NOT :task OR EXISTS (
+                SELECT 1 FROM messages AS later
+                WHERE later.correlation_id = :task AND later.seq > mine.seq
+                    AND later.type = 'review_result' AND later.to_agent = :agent)))
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
@@ -161,6 +167,10 @@ WHERE correlation_id = :task
     AND (type = 'review_request' AND from_agent = :worker
         OR type = 'review_result' AND to_agent = :worker)
 ORDER BY seq DESC LIMIT 1;
+
+-- name: last_hand_in — the position of a worker's last hand-in of a task
+SELECT MAX(seq) AS seq FROM messages
+WHERE correlation_id = :task AND type = 'review_request' AND from_agent = :worker;
 
 -- name: is_json — whether a text is valid JSON
 SELECT json_valid(:text) AS valid;
