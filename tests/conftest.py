@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,12 @@ WHOLE = (
     "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start
-# of each child; the others run the same code in children, and their own process is always measured.
+# of each child; the others run the same code in children, and their own process is measured.
 MEASURED = ("agents", "cli", "liveness", "service", "ui")
+# Coverage doubles the time of the tests. Of a parametrized test, only so many variants are
+# measured, spread evenly over all of them; every variant runs.
+MEASURED_VARIANTS = 4
+IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,11 +63,35 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the suites of whole programs, those of their tests that are not slow anyway."""
+    of_each = Counter(item.nodeid.partition("[")[0] for item in items)
+    seen: Counter[str] = Counter()
     for item in items:
+        test = item.nodeid.partition("[")[0]
+        item.stash[IS_MEASURED] = is_measured(seen[test], of_each[test])
+        seen[test] += 1
         if suite_of(item) in WHOLE and not any(
             item.get_closest_marker(name) for name in ("slow", "peers")
         ):
             item.add_marker(pytest.mark.whole)
+
+
+def is_measured(number: int, variants: int) -> bool:
+    """Whether a test's variant `number`, counted from 0, is one of those whose coverage counts."""
+    return number * MEASURED_VARIANTS // variants != (number - 1) * MEASURED_VARIANTS // variants
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Stop the measuring of this process during a variant that is not measured."""
+    module = sys.modules.get("coverage")
+    running = module.Coverage.current() if module else None
+    if running is None or item.stash[IS_MEASURED]:
+        return (yield)
+    running.stop()
+    try:
+        return (yield)
+    finally:
+        running.start()
 
 
 def suite_of(item: pytest.Item) -> str:
@@ -80,7 +109,9 @@ def hermetic(
     home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").write_text(GIT_CONFIG)
     suite = suite_of(request.node)
-    names = KEPT if suite in WHOLE and suite not in MEASURED else KEPT + COVERAGE
+    is_child_measured = suite not in WHOLE or suite in MEASURED
+    is_child_measured &= request.node.stash[IS_MEASURED]
+    names = KEPT + COVERAGE if is_child_measured else KEPT
     kept = {name: os.environ[name] for name in names if name in os.environ}
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
