@@ -99,13 +99,20 @@ def _own_worktree(post: LaunchContext, worker: Worker) -> str | None:
     return worker.worktree if has_worktree(owner) else None
 
 
-def launch(post: LaunchContext, worker: Worker, words: list[str], streams: Streams) -> AgentRun:
+def launch(
+    post: LaunchContext,
+    worker: Worker,
+    words: list[str],
+    streams: Streams,
+    *,
+    request: str | None = None,
+) -> AgentRun:
     """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
-    The placeholders in `words` are replaced, but not in the command that is recorded. Raises
-    NotFound if the program does not exist, Invalid if it needs a prompt that the task does not
-    have, Conflict if another command has changed the worker or an operation on it is open; nothing
-    has run then.
+    The placeholders in `words` are replaced, but not in the command that is recorded; `request`
+    is recorded with it and repeats the run. Raises NotFound if the program does not exist, Invalid
+    if it needs a prompt that the task does not have, Conflict if another command has changed the
+    worker or an operation on it is open; nothing has run then.
     """
     assert worker.worktree is not None
     command, env = prepare_command(post.store, post.paths, worker, words)
@@ -119,7 +126,7 @@ def launch(post: LaunchContext, worker: Worker, words: list[str], streams: Strea
         with post.store.write() as writer:
             run, after = record_start(
                 writer, post.paths, worker, actor=post.actor, lease_ms=post.lease_ms, pid=pid,
-                command=command_text(words),
+                command=command_text(words), request=request,
             )  # fmt: skip
         if worker.admin_dir is not None:
             lock_worktree_for_agent(worker.admin_dir, pid)

@@ -27,6 +27,7 @@ def record_start(
     lease_ms: int,
     pid: int,
     command: str,
+    request: str | None = None,
 ) -> tuple[Run, int]:
     """Record that a process works as a worker, which starts, recovers or resumes if necessary.
 
@@ -52,6 +53,7 @@ def record_start(
     run = begin_run(
         writer, name, task, command=command, process=(pid, start),
         supervisor=(os.getpid(), find_start(os.getpid())), origin=here, now=now,
+        request=request,
     )  # fmt: skip
     payload = {"pid": pid, "run": run.id, "command": command}
     started = Outgoing("agent_started", sender=name, correlation_id=task, payload=payload)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,")
 COMMAND_MAX = 1000  # characters of a command line that are recorded
+REQUEST_MAX = 65_536  # characters of the request that repeats a run
 REASON_MAX = 500
 SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV",
@@ -64,7 +65,7 @@ def run_refusal(
     `stale_from` is the state before STALE. `running` is the process of another supervised agent
     that is alive there.
     """
-    if state in NO_WORK and (state != "STALE" or stale_from != "WORKING"):
+    if not may_restart(state, stale_from=stale_from):
         words, hint = NO_WORK[state]
         return Refused(
             f"worker {worker} {words}, so there is no work to start an agent for",
@@ -79,6 +80,11 @@ def run_refusal(
             code="busy_seat",
         )
     return None
+
+
+def may_restart(state: str, *, stale_from: str | None) -> bool:
+    """Return True if a state has work for an agent; `stale_from` is the state before STALE."""
+    return state not in NO_WORK or (state == "STALE" and stale_from == "WORKING")
 
 
 def may_end(state: str, *, is_ours: bool) -> bool:
@@ -140,6 +146,17 @@ def command_text(words: list[str]) -> str:
     text = " ".join(_quoted(word) for word in words)
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= COMMAND_MAX else text[: COMMAND_MAX - 1] + "…"
+
+
+def request_text(
+    words: Sequence[str], *, is_detached: bool, time_limit_s: float | None
+) -> str | None:
+    """Return the request of a run as JSON, or None if it is too long to be recorded."""
+    import json  # 1 ms, unless it is loaded already
+
+    fields = {"words": list(words), "detached": is_detached, "time_limit_s": time_limit_s}
+    text = json.dumps(fields)
+    return text if len(text) <= REQUEST_MAX else None
 
 
 def uses_prompt(words: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitworker.agents.launch import LaunchContext, launch, require_worker
 from gitworker.agents.process.signals import Signals
 from gitworker.agents.process.streams import Streams
-from gitworker.agents.rules import shell_status
+from gitworker.agents.rules import request_text, shell_status
 from gitworker.errors import GitWorkerError
 
 TYPE_CHECKING = False
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class RunRequest:
     """The command to run, its time limit, and whether its output is hidden from the caller.
 
-    `on_start` is called once the agent has begun.
+    `on_start` is called once the agent has begun. `is_detached`: the supervisor has no terminal.
     """
 
-    __slots__ = ("is_silent", "on_start", "time_limit_s", "words")
+    __slots__ = ("is_detached", "is_silent", "on_start", "time_limit_s", "words")
 
     def __init__(
         self, words: list[str], *, time_limit_s: float | None = None, is_silent: bool = False
@@ -37,6 +37,7 @@ class RunRequest:
         self.words = words
         self.time_limit_s = time_limit_s
         self.is_silent = is_silent
+        self.is_detached = False
         self.on_start: Callable[[AgentRun], None] | None = None
 
 
@@ -77,7 +78,10 @@ def supervise(
                 worker=worker.worker_id,
                 task=worker.task,
             )
-            run = launch(post, worker, request.words, streams)
+            stored = request_text(
+                request.words, is_detached=request.is_detached, time_limit_s=request.time_limit_s
+            )
+            run = launch(post, worker, request.words, streams, request=stored)
             if request.on_start is not None:
                 request.on_start(run)
             return _supervise_run(

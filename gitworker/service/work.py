@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.agents.detach import DetachedRun
+    from gitworker.agents.restart import Restart
     from gitworker.branches.publish_branch import PublishedBranch
     from gitworker.store.workers import Worker
     from gitworker.workers.adopt import Adopted
@@ -117,6 +118,16 @@ class WorkMethods(ServiceBase):
 
         with self._acting() as session:
             return start(session, worker, pid=pid, binds_caller=self._request.is_command)
+
+    def find_restart(self, worker: str | None = None) -> Restart | None:
+        """Return the last command of a worker whose agent has ended; None if it is not known.
+
+        None also for the worker itself, which takes its work up on its own.
+        """
+        from gitworker.agents.restart import find_restart
+
+        with self._reading() as session:
+            return find_restart(session, self._worker(session, worker))
 
     def resume(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
         """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`."""

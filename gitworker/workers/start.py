@@ -12,6 +12,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import bind_process, lease_of
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
+from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.paths import lock_worktree_for_agent
@@ -48,13 +49,22 @@ def resume(
 ) -> Worker:
     """Take up the work of a FAILED, STALE or sent-back worker, with its branch and files as is.
 
-    A worker that became STALE in review is in review again. Otherwise like `start`.
+    A worker that became STALE in review is in review again. Otherwise like `start`, but a caller
+    that is not the worker is not recorded as its process: the command that starts an agent is
+    reported instead.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     if worker.stale_from is WorkerState.IN_REVIEW:
         return recover(session, worker.worker_id)
-    return _begin(session, worker, WorkerEvent.RESUME, pid=pid, binds_caller=binds_caller)
+    binds = binds_caller and session.actor == worker.worker_id
+    resumed = _begin(session, worker, WorkerEvent.RESUME, pid=pid, binds_caller=binds)
+    if pid is None and not binds and not process_runs(resumed, this_moment(), session.paths):
+        name = worker.worker_id
+        session.report(
+            Notice(f"no agent works as {name}; start one: git worker resume {name} -d -- CMD")
+        )
+    return resumed
 
 
 def _begin(

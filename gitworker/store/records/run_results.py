@@ -24,3 +24,9 @@ def find_run_result(reader: Reader, worker: str, task: str | None) -> RunResult 
     """Return the newest run of a worker's task, or None."""
     row = reader.row("runs.result", worker=worker, task=task)
     return None if row is None else RunResult(**dict(row))
+
+
+def find_run_request(reader: Reader, worker: str, task: str | None) -> str | None:
+    """Return the request of the newest run of a worker's task, as JSON; None if it is not known."""
+    row = reader.row("runs.request", worker=worker, task=task)
+    return None if row is None else row["request"]

@@ -76,14 +76,18 @@ def begin_run(
     process: tuple[int, str | None],
     origin: Origin,
     now: int,
+    request: str | None = None,
 ) -> Run:
-    """Record a new run with its two processes, each a pid and a start time; return it."""
+    """Record a new run with its two processes, each a pid and a start time; return it.
+
+    `request` repeats the run, as JSON.
+    """
     host, boot_id, pid_ns = origin
     row = writer.row(
         "runs.insert",
         worker=worker, task=task, command=command, supervisor_pid=supervisor[0],
         supervisor_start=supervisor[1], pid=process[0], pid_start=process[1], host=host,
-        boot_id=boot_id, pid_ns=pid_ns, now=now,
+        boot_id=boot_id, pid_ns=pid_ns, now=now, request=request,
     )  # fmt: skip
     assert row is not None
     return Run(row)

@@ -1,5 +1,6 @@
 """The rules of a supervised run."""
 
+import json
 import shlex
 
 import pytest
@@ -10,6 +11,7 @@ from gitworker.agents import rules
 from gitworker.agents.rules import (
     COMMAND_MAX,
     REASON_MAX,
+    REQUEST_MAX,
     UnfinishedOperation,
     clipped,
     command_text,
@@ -17,8 +19,10 @@ from gitworker.agents.rules import (
     is_shared,
     is_stale,
     may_end,
+    may_restart,
     operation_refusal,
     reason_of,
+    request_text,
     run_refusal,
     shell_status,
 )
@@ -156,3 +160,28 @@ def test_placeholders(word: str, filled: str) -> None:
 def test_uses_prompt(word: str, *, found: bool) -> None:
     """An escaped placeholder and those of other names do not count."""
     assert rules.uses_prompt(["agent", word]) is found
+
+
+def test_the_request_of_a_run() -> None:
+    """A run is recorded so that it can be repeated, unless its command is too long."""
+    words = ["a b", "\udcff", "{prompt}"]
+    text = request_text(words, is_detached=True, time_limit_s=1.5)
+    assert text is not None
+    assert text.isascii()
+    assert json.loads(text) == {"words": words, "detached": True, "time_limit_s": 1.5}
+    assert request_text(["x" * REQUEST_MAX], is_detached=False, time_limit_s=None) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "stale_from", "expected"),
+    [
+        ("WORKING", None, True),
+        ("FAILED", None, True),
+        ("STALE", "WORKING", True),
+        ("STALE", "IN_REVIEW", False),
+        ("APPROVED", None, False),
+    ],
+)
+def test_states_with_work_for_an_agent(state: str, stale_from: str | None, expected: bool) -> None:
+    """An agent is restarted only for work that is not handed in."""
+    assert may_restart(state, stale_from=stale_from) is expected

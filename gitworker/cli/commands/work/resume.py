@@ -2,6 +2,7 @@
 
 import click
 
+from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
     OptionalRunner,
@@ -25,7 +26,12 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     FAILED or STALE becomes WORKING, with branch, worktree and uncommitted files as they are. The
     worker gets its task and its claim again. Refused if another worker holds the task now. Work
     that was sent back no longer waits for its author. A worker that became STALE in review is in
-    review again. The process is chosen as by `start`.
+    review again.
+
+    If the agent has ended and another than the worker calls, the last command of the task runs
+    again: detached with --detach or if it was so before, otherwise in the foreground as by `exec`,
+    with the same time limit. If no command is known, only the state changes. The worker's own
+    `resume` records its process as `start` does.
 
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
@@ -34,18 +40,24 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     with --detach in the background.
 
     \b
-      git worker resume auth
+      git worker resume auth         the last command again
       git worker resume auth -- claude --continue
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
+    limit_s = None
+    last = call.service().find_restart(worker) if not program and pid is None else None
+    if last is not None:
+        program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
+        output.narrate(f"running the last command again: {last.text}")
     if detach:
         require_detachable(program)
-        return detached(call, worker, program)
+        return detached(call, worker, program, limit_s=limit_s)
     if program:
         from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command
 
-        return run_supervised(call, call.open(), worker, RunRequest(program))
+        request = RunRequest(program, time_limit_s=limit_s)
+        return run_supervised(call, call.open(), worker, request)
     resumed = call.service().resume(worker, pid=pid)
     process = f" (process {resumed.pid})" if resumed.pid else ""
     call.show(f"{resumed.worker_id} is {resumed.state}{process}", **worker_json(resumed))

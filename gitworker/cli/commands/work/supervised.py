@@ -71,6 +71,7 @@ def run_supervised(
     request.is_silent = call.as_json
     if is_supervisor:
         request.on_start = _report_start
+        request.is_detached = True
     ended = exec_at(hot_context_of(session), worker, request, open_session=lambda: session)
     if call.as_json:
         output.document({**ended_fields(ended), **fields})

@@ -17,6 +17,9 @@ CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END;
 
+-- JSON: the words of an agent's command, whether it ran detached, its time limit. NULL: not known.
+ALTER TABLE runs ADD COLUMN request TEXT;
+
 -- Before, only the worker's row had the address of the pull request.
 UPDATE tasks SET pr_url = (
     SELECT pr_url FROM workers WHERE task_id = tasks.id AND pr_url IS NOT NULL

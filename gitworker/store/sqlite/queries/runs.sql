@@ -1,8 +1,8 @@
 -- name: insert — a new run, with the process that waits to become the agent
 INSERT INTO runs (worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start,
-    host, boot_id, pid_ns, started_at_ms)
+    host, boot_id, pid_ns, started_at_ms, request)
 VALUES (:worker, :task, :command, :supervisor_pid, :supervisor_start, :pid, :pid_start,
-    :host, :boot_id, :pid_ns, :now)
+    :host, :boot_id, :pid_ns, :now, :request)
 RETURNING id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms;
 
@@ -28,6 +28,9 @@ FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 -- name: result — the newest run of a worker's task, with its end
 SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason
 FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
+
+-- name: request — the command of the newest run of a worker's task
+SELECT request FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
 -- name: open_act — an open operation on a worker, except its setup
 SELECT kind FROM operations

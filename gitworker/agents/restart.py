@@ -1,0 +1,53 @@
+"""The command that takes up the work of an ended agent: that of the last run of its task."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.agents.rules import command_text, may_restart
+from gitworker.liveness.processes import find_calling_agent
+from gitworker.liveness.readings import process_runs, this_moment
+from gitworker.store.records.run_results import find_run_request
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+
+class Restart(NamedTuple):
+    """The words of a command, whether it ran detached, and its time limit."""
+
+    words: list[str]
+    is_detached: bool
+    time_limit_s: float | None
+
+    @property
+    def text(self) -> str:
+        """Return the command line for a reader."""
+        return command_text(self.words)
+
+
+def find_restart(session: Session, worker: Worker) -> Restart | None:
+    """Return the last command of a worker's task, if another than the worker asks and it has ended.
+
+    None also while a process works as the worker; the caller's own shell does not count as one.
+    """
+    if session.actor == worker.worker_id:
+        return None
+    if not may_restart(worker.state, stale_from=worker.stale_from):
+        return None
+    if process_runs(worker, this_moment(), session.paths) and not _is_ours(worker):
+        return None
+    with session.store.read() as reader:
+        text = find_run_request(reader, worker.worker_id, worker.task_id)
+    if text is None:
+        return None
+    fields = json.loads(text)
+    return Restart(fields["words"], fields["detached"], fields["time_limit_s"])
+
+
+def _is_ours(worker: Worker) -> bool:
+    """Return whether the worker is bound to our caller, such as the shell of `hq`."""
+    caller = find_calling_agent()
+    return caller is not None and (caller.pid, caller.start) == (worker.pid, worker.pid_start)
