@@ -28,7 +28,10 @@ _GATE_FD = 3
 # Holds descriptor 3 while the command runs; processes that the command leaves do not inherit it.
 _HOLDING = '"$@" 3>&-; exit $?'
 # Waits for a line; if the gate is closed without one, the command never runs.
-_GATED = 'read -r go <&3 && exec 3<&- && cd "$1" && shift && exec "$@"'
+_GATED = (
+    'while IFS= read -r go <&3; do if [ -n "$go" ]; then export "$go"; continue; fi;'
+    ' exec 3<&- && cd "$1" && shift && exec "$@"; exit; done; exit 1'
+)
 
 
 class Completed:
@@ -278,8 +281,8 @@ def spawn_gated(
 ) -> tuple[int, int]:
     """Start a command that waits at a gate, in a session and process group of its own.
 
-    Returns its pid and the gate. A line feed written to the gate starts the command in the process
-    with that pid; closing the gate without one, as our death does, ends the process without
+    Returns its pid and the gate. `open_gate` starts the command in the process with that pid;
+    closing the gate without one, as our death does, ends the process without
     starting the command. `fds` become its standard streams; -1 means the terminal at that path,
     which becomes the session's controlling terminal.
     """
@@ -307,6 +310,12 @@ def spawn_gated(
     finally:
         os.close(gate)
     return pid, write
+
+
+def open_gate(gate: int, variables: Mapping[str, str]) -> None:
+    """Start the command behind a gate, with more variables; their values have no line feed."""
+    lines = [os.fsencode(f"{name}={value}\n") for name, value in variables.items()]
+    os.write(gate, b"".join(lines) + b"\n")
 
 
 def _spawn(

@@ -32,16 +32,18 @@ class AgentRun:
     """A supervised run: worker, worktree, process, and the message after which orders count."""
 
     __slots__ = (
-        "after", "command", "id", "pid", "pid_start", "record", "started_mono_ms", "task",
+        "after", "command", "id", "pid", "pid_start", "record", "ref", "started_mono_ms", "task",
         "worker", "worktree",
     )  # fmt: skip
 
-    def __init__(self, record: Run, *, pid: int, worktree: str, after: int) -> None:
+    def __init__(self, record: Run, worker: Worker, *, pid: int, after: int) -> None:
+        assert worker.worktree is not None
         self.record = record
         self.id = record.id
         self.worker = record.worker_id
         self.task = record.task_id
-        self.worktree = worktree
+        self.worktree = worker.worktree
+        self.ref = worker.ref
         self.pid, self.pid_start = pid, record.pid_start
         self.command = record.command
         self.after = after
@@ -121,6 +123,11 @@ def launch(
     )
     try:
         adopt_orphans()  # before any can exist
+        from gitworker.agents.environment.reset_variables import (
+            ResetVariables,  # 10 ms: git, while the agent's shell starts
+        )
+
+        resets = ResetVariables(post.paths, worker)
         from gitworker.agents.record_start import record_start  # 40 ms, outside the transaction
 
         with post.store.write() as writer:
@@ -130,10 +137,10 @@ def launch(
             )  # fmt: skip
         if worker.admin_dir is not None:
             lock_worktree_for_agent(worker.admin_dir, pid)
-        os.write(gate, b"\n")
+        proc.open_gate(gate, resets.finish())
     except BaseException:
         os.close(gate)
         os.waitpid(pid, 0)
         raise
     os.close(gate)
-    return AgentRun(run, pid=pid, worktree=worker.worktree, after=after)
+    return AgentRun(run, worker, pid=pid, after=after)

@@ -21,6 +21,8 @@ from gitworker.store.records.runs import claim_orphan, record_stop, set_paused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitworker.agents.launch import AgentRun, LaunchContext
     from gitworker.agents.orders import Order
     from gitworker.agents.process.signals import Signals
@@ -39,7 +41,8 @@ class Monitor:
     """One agent, from its start to its end; `why` is the reason if it was stopped.
 
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
-    messages from before the run do not count. `{worker}.supervisor` acknowledges them.
+    messages from before the run do not count. `{worker}.supervisor` acknowledges them. `look` is
+    called at least every two seconds.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Monitor:
         signals: Signals,
         streams: Streams,
         heartbeats: RunHeartbeats,
+        look: Callable[[], object] = lambda: None,
     ) -> None:
         self.why = ""
         self.is_late = False  # True if the time limit stopped it
@@ -58,6 +62,7 @@ class Monitor:
         self._signals = signals
         self._streams = streams
         self._heartbeats = heartbeats
+        self._look = look
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
@@ -79,6 +84,7 @@ class Monitor:
             if has_news and self._code is None:
                 self._take_orders()
             self._keep_time()
+            self._look()
             if self._code is None:
                 has_news = self._wait(waker, after_news=has_news)
         self._end_the_rest()

@@ -127,7 +127,10 @@ def _supervise_run(
     if session is not None:
         _publish_start(session, run)
     waker = _try(lambda: post.store.open_waker())
-    watch = Monitor(post, run, signals=signals, streams=streams, heartbeats=heartbeats)
+    watch = Monitor(
+        post, run, signals=signals, streams=streams, heartbeats=heartbeats,
+        look=_branch_look(session, run),
+    )  # fmt: skip
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
     heartbeats.stop()
     streams.end()
@@ -152,6 +155,14 @@ def _publish_start(session: Session, run: AgentRun) -> None:
     from gitworker.lifecycle.state_files import publish_views
 
     _try(lambda: publish_views(session, run.worker))
+
+
+def _branch_look(session: Session | None, run: AgentRun) -> Callable[[], object]:
+    """Return the call that publishes new commits of the run's branch."""
+    from gitworker.bus.following.branch_watch import BranchWatch
+
+    watch = None if session is None else _try(lambda: BranchWatch(session, run.ref))
+    return (lambda: None) if watch is None else (lambda: _try(watch.look))
 
 
 def _try(call: Callable[[], T]) -> T | None:

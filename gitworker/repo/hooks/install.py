@@ -14,7 +14,7 @@ from gitworker.repo.hooks.config_files import (
     read_bytes,
     write_config,
 )
-from gitworker.repo.hooks.layout import CONFIG_HOOKS, PLACE, config_escaped
+from gitworker.repo.hooks.layout import CONFIG_HOOKS, PLACE, is_named, kept_base
 from gitworker.repo.hooks.shims import (
     refresh_shims,
     remove_shims,
@@ -23,6 +23,7 @@ from gitworker.repo.hooks.shims import (
     uses_config_hooks,
 )
 from gitworker.repo.hooks.user_hooks import linked_worktrees
+from gitworker.repo.hooks.worker_alias import is_our_alias
 from gitworker.repo.hooks.worktree_config import is_surely_off, switch_off, switch_on
 from gitworker.repo.plumbing.git import Git, GitFailed
 
@@ -56,11 +57,11 @@ def install(
     if shims_are_stale(paths.hooks, worktree.top):
         refresh_shims(git, repository, interpreter=interpreter, force=True)
     file = f"{worktree.git_dir}/config.worktree"
-    base = _base(worktree.git_dir)
+    base = kept_base(worktree.git_dir)
     content = read_bytes(file)
-    if is_untouched(base, content) and _names(content, paths.hooks):
+    if is_untouched(base, content) and is_named(content, paths.hooks):
         return
-    if not _names(content, PLACE):
+    if not is_named(content, PLACE):
         keep_before(base, content)
     try:
         _point(worktree_git, paths.hooks)
@@ -92,14 +93,14 @@ def uninstall_one(git: Git, admin: str) -> None:
 def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
     """Return whether the worktree with that admin directory is pointed at the shims."""
     file = f"{admin}/config.worktree"
-    if not _names(read_bytes(file), PLACE):
+    if not is_named(read_bytes(file), PLACE):
         return False
     return any(value.startswith(state_hooks) for _, value in _ours(git, file))
 
 
 def mentions(admin: str, state_hooks: str) -> bool:
     """Return whether a worktree's own configuration names the shims; start no process."""
-    return _names(read_bytes(f"{admin}/config.worktree"), state_hooks)
+    return is_named(read_bytes(f"{admin}/config.worktree"), state_hooks)
 
 
 def _switch_on(git: Git, repository: Repository) -> None:
@@ -119,11 +120,11 @@ def _point(worktree_git: Git, state_hooks: str) -> None:
 
 def _take_back(git: Git, admin: str) -> None:
     file = f"{admin}/config.worktree"
-    base = _base(admin)
+    base = kept_base(admin)
     content = read_bytes(file)
     if is_untouched(base, content):
         write_config(file, before(base))
-    elif _names(content, PLACE):
+    elif is_named(content, PLACE):
         for key, value in _ours(git, file):
             git.run("config", "--file", file, "--fixed-value", "--unset-all", key, value)
         _restore_hooks_path(git, file, base)
@@ -145,15 +146,5 @@ def _ours(git: Git, file: str) -> list[tuple[str, str]]:
     return [
         (key, value)
         for key, value in list_entries(git, file)
-        if value and key in places and value.endswith(places[key])
+        if value and ((key in places and value.endswith(places[key])) or is_our_alias(key, value))
     ]
-
-
-def _names(content: bytes | None, path: str) -> bool:
-    """Return whether a configuration file mentions a path; start no process."""
-    return content is not None and os.fsencode(config_escaped(path)) in content
-
-
-def _base(admin: str) -> str:
-    """Return the base path of the kept configuration; it is deleted with the worktree."""
-    return f"{admin}/gitworker-config"

@@ -69,3 +69,13 @@ def config_escaped(text: str) -> str:
     for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
         text = text.replace(plain, escaped)
     return text
+
+
+def is_named(content: bytes | None, path: str) -> bool:
+    """Return whether a configuration file mentions a path; start no process."""
+    return content is not None and os.fsencode(config_escaped(path)) in content
+
+
+def kept_base(admin: str) -> str:
+    """Return the base path of the kept configuration; it is deleted with the worktree."""
+    return f"{admin}/gitworker-config"

@@ -36,8 +36,12 @@ def command(
     process group, a terminal if the caller has one, and these variables: GITWORKER_ID,
     GITWORKER_TASK, GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE, GITWORKER_BUS (the path
     of bus.db), and GITWORKER_PROMPT_FILE (a file with the task's text, or else its title). Its
-    output goes to the caller and to .worker.log. The supervisor sends its heartbeats and passes
-    signals on.
+    output goes to the caller and to .worker.log. The supervisor sends its heartbeats, passes
+    signals on, and publishes new commits of the branch, also those that no hook reports.
+
+    An agent may reset its environment: GITWORKER is the absolute path of git-worker, `git worker`
+    works without it on PATH (alias.worker in the worktree's own configuration), and GIT_AUTHOR_*
+    and GIT_COMMITTER_* contain the identity that git would use here.
 
     In the words of the command {prompt} is replaced by the task's text, or else its title, as part
     of one argument; {prompt_file} by the file; {worker}, {task}, {branch} and {worktree} by these.
