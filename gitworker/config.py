@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     liveness_review_s: int = 3600
     agent_stop_grace_s: int = 10
     agent_log_max_bytes: int = 16 * 1024 * 1024
+    agent_hand_in: bool = False  # at the end of a turn, an agent's hook hands in committed work
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
     message_max_unread: int = 10_000

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     try:
         return JOBS[job](place, *rest)
     except Exception:  # noqa: BLE001 - the outermost frame of a background process
-        _log(state, f"{job}: {traceback.format_exc()}")
+        log_failure(state, f"{job}: {traceback.format_exc()}")
         return 70
 
 
@@ -54,7 +54,8 @@ def _drain(common_dir: str) -> int:
 
     session = _open(common_dir)
     publish_commits(
-        session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}")
+        session,
+        skipped=lambda ref, error: log_failure(session.paths.root, f"drain: {ref}: {error}"),
     )
     with suppress(OSError):  # the next command brings them up to date
         export_logs(session.store, session.paths)
@@ -138,7 +139,8 @@ def _wake_followers(bell: str) -> None:
     notify_followers(bell)
 
 
-def _log(state: str, text: str) -> None:
+def log_failure(state: str, text: str) -> None:
+    """Append a text to the log of background jobs; ignore a failure."""
     path = f"{state}/logs/{LOG_NAME}"
     try:
         if os.path.exists(path) and os.path.getsize(path) > LOG_MAX_BYTES:

@@ -15,6 +15,8 @@ VERBS = {
     "heartbeat": ("git-worker", "heartbeat"),
     "msg send": ("git-worker", "msg", "send", "status", '{"progress": 0.5}'),
     "msg poll": ("git-worker", "msg", "poll"),
+    "hook PostToolUse": ("git-worker", "hook", "PostToolUse"),
+    "hook UserPromptSubmit": ("git-worker", "hook", "UserPromptSubmit"),
 }
 
 

@@ -30,6 +30,14 @@ class MessageType:
     DEAD_LETTER = "x-dead-letter"  # to a sender: an agent's handler failed on its message
 
 
+# Broadcasts that only report a command or a commit: a worker gets a message of its own if one of
+# them changes its work.
+AUTOMATIC = (
+    MessageType.STATE_CHANGE, MessageType.TASK_ASSIGN, MessageType.TASK_CLAIM,
+    MessageType.TASK_PROGRESS, MessageType.TASK_DONE, MessageType.TASK_FAILED,
+    MessageType.REVIEW_REQUEST, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
+    MessageType.AGENT_START, MessageType.TOOL_USE,
+)  # fmt: skip
 STOP, PAUSE, RESUME = ORDERS = ("stop", "pause", "resume")  # the commands of a `cmd`
 PRIVATE = "x-"
 PUBLIC_TYPES = frozenset(

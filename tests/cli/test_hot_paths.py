@@ -48,10 +48,25 @@ POLL = {
     "gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.bus.files.json_line",
     "gitworker.cli.hot.poll", "gitworker.processes", "gitworker.processes.jobs",
 }  # fmt: skip
+HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
+    "gitworker.agents", "gitworker.agents.hooks", "gitworker.agents.hooks.answer_line",
+    "gitworker.agents.hooks.hook_context",
+    "gitworker.agents.hooks.respond", "gitworker.agents.hooks.rules_dialects",
+    "gitworker.agents.hooks.rules_session", "gitworker.agents.hooks.unread_mail",
+    "gitworker.bus.files.json_line", "gitworker.cli.hot.hook", "gitworker.store.messages.inboxes",
+    "gitworker.store.records", "gitworker.store.records.agent_hooks",
+}  # fmt: skip
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,
     ("heartbeat", "auth"): BEAT,
     ("msg", "send", "status", '{"progress": 0.5}', "--to", "hq"): SEND,
+    ("hook", "PostToolUse"): HOOK,
+    ("hook", "UserPromptSubmit"): HOOK,
+    ("hook", "Notification"): HOOK
+    | {
+        "gitworker.bus.files.export",
+        "gitworker.store.messages.log_positions",
+    },
     ("msg", "poll"): POLL,
     ("msg", "poll", "--no-ack", "--limit", "3", "--as", "auth"): POLL,
     ("msg", "poll", "--mine", "--type", "x-note", "--from=hq"): POLL,

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from gitworker.config import Settings
 
 FILE_NAME = "limits"
-NAMES = ("MESSAGE_MAX_BYTES", "CLAIMS_LEASE_S", "MESSAGE_MAX_UNREAD", "MESSAGE_MAX_RATE")
+NAMES = (
+    "MESSAGE_MAX_BYTES", "CLAIMS_LEASE_S", "MESSAGE_MAX_UNREAD", "MESSAGE_MAX_RATE",
+    "AGENT_HAND_IN",
+)  # fmt: skip
+WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 MESSAGE_MAX_BYTES = 16 * 1024 * 1024
 CLAIMS_LEASE_S = 60
 MESSAGE_MAX_UNREAD = 10_000
@@ -27,11 +31,13 @@ MESSAGE_MAX_RATE = 1000
 class Limits:
     """Message size in bytes, the lease of a claim in seconds, unread messages and rate of an agent.
 
-    A heartbeat renews claims for `claims_lease_s`. The rate is in messages per second. For the last
-    two, 0 means no limit.
+    A heartbeat renews claims for `claims_lease_s`. The rate is in messages per second. For the
+    number of unread messages and the rate, 0 means no limit. `agent_hand_in`: the hooks of an agent
+    hand its finished work in.
     """
 
     __slots__ = (
+        "agent_hand_in",
         "claims_lease_s",
         "message_max_bytes",
         "message_max_rate",
@@ -45,11 +51,13 @@ class Limits:
         *,
         message_max_unread: int = MESSAGE_MAX_UNREAD,
         message_max_rate: int = MESSAGE_MAX_RATE,
+        agent_hand_in: bool = False,
     ) -> None:
         self.message_max_bytes = message_max_bytes
         self.claims_lease_s = claims_lease_s
         self.message_max_unread = message_max_unread
         self.message_max_rate = message_max_rate
+        self.agent_hand_in = agent_hand_in
 
 
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
@@ -59,9 +67,11 @@ def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
             stored = _limits([int(word) for word in file.read().split()])
     except (OSError, ValueError):
         stored = Limits()
-    overrides = [env.get(f"GITWORKER_{name}", "") for name in NAMES]
+    overrides = [env.get(f"GITWORKER_{name}", "").lower() for name in NAMES]
     pairs = zip(overrides, _numbers(stored), strict=True)
-    return _limits([int(text) if text.isdigit() else number for text, number in pairs])
+    return _limits(
+        [int(text) if text.isdigit() else WORDS.get(text, number) for text, number in pairs]
+    )
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -71,6 +81,7 @@ def limits_of(settings: Settings) -> Limits:
         settings.claims_lease_s,
         message_max_unread=settings.message_max_unread,
         message_max_rate=settings.message_max_rate,
+        agent_hand_in=settings.agent_hand_in,
     )
 
 
@@ -92,10 +103,13 @@ def _numbers(limits: Limits) -> list[int]:
         limits.claims_lease_s,
         limits.message_max_unread,
         limits.message_max_rate,
+        int(limits.agent_hand_in),
     ]
 
 
 def _limits(numbers: list[int]) -> Limits:
-    """Return the limits from their numbers; raise ValueError unless there are four."""
-    size, lease, unread, rate = numbers
-    return Limits(size, lease, message_max_unread=unread, message_max_rate=rate)
+    """Return the limits from their numbers; raise ValueError unless there are five."""
+    size, lease, unread, rate, hand_in = numbers
+    return Limits(
+        size, lease, message_max_unread=unread, message_max_rate=rate, agent_hand_in=hand_in > 0
+    )

@@ -15,6 +15,10 @@ def run_hot(words: list[str]) -> int | None:
         from gitworker.cli.hot.heartbeat import run_heartbeat  # each verb pays for itself only
 
         return run_heartbeat(words[1:])
+    if words[0] == "hook":
+        from gitworker.cli.hot.hook import run_hook
+
+        return run_hook(words[1:])
     if words[0] == "spawn":
         from gitworker.cli.hot.spawn import run_spawn
 

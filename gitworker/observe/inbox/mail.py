@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields
-from gitworker.model.message import MessageType
+from gitworker.model.message import AUTOMATIC, MessageType
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
-from gitworker.observe.inbox.rules import AUTOMATIC, command_for, is_settled, summary_of
+from gitworker.observe.inbox.rules import command_for, is_settled, summary_of
 from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
 
@@ -37,13 +37,15 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
     return Inbox(
         agent,
         clock.now_ms(),
-        tuple(_items(shown, blobs=session.paths.blobs, handed_in=handed_in)),
+        tuple(mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in)),
         has_more=has_more,
         upto=upto if upto > cursor else None,
     )
 
 
-def _items(messages: Sequence[StoredMessage], *, blobs: str, handed_in: int) -> Iterator[InboxItem]:
+def mail_items(
+    messages: Sequence[StoredMessage], *, blobs: str, handed_in: int
+) -> Iterator[InboxItem]:
     """Yield the messages, without the verdicts that the hand-in at that position settled.
 
     Requested changes are shown all the same: these are the words of a reviewer.

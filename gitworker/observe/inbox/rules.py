@@ -13,14 +13,6 @@ from gitworker.rules_text import one_line, quoted
 
 TEXT_SHOWN = 300
 FILES_SHOWN = 5
-# Broadcasts that only report a command or a commit: a worker gets a message of its own if one of
-# them changes its work.
-AUTOMATIC = (
-    MessageType.STATE_CHANGE, MessageType.TASK_ASSIGN, MessageType.TASK_CLAIM,
-    MessageType.TASK_PROGRESS, MessageType.TASK_DONE, MessageType.TASK_FAILED,
-    MessageType.REVIEW_REQUEST, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
-    MessageType.AGENT_START, MessageType.TOOL_USE,
-)  # fmt: skip
 # The first of these keys that a payload has is its summary.
 SUMMARY = (
     "text", "question", "note", "reason", "message", "title", "subject", "error", "phase",

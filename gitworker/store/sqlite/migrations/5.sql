@@ -38,3 +38,13 @@ CREATE TABLE IF NOT EXISTS replay_verdicts (
     files TEXT NOT NULL,
     PRIMARY KEY (target_oid, tip_oid)
 ) WITHOUT ROWID;
+
+-- The state of an agent's hooks between two calls: the status that they set last, how often in a
+-- row they kept the agent at work, the last reason for it, and the lost claims that they reported.
+CREATE TABLE IF NOT EXISTS agent_hooks (
+    worker_id TEXT PRIMARY KEY NOT NULL,
+    status TEXT,
+    stops INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,
+    lost TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;

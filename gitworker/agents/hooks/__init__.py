@@ -1,0 +1,1 @@
+"""The hooks of coding agents: answers to their events, and the settings that attach them."""

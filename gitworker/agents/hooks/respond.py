@@ -1,0 +1,118 @@
+"""Answer one event of an agent's hook: a heartbeat, and news for the agent.
+
+On the hot path: an event without news imports nothing heavy and starts no process. Messages stay
+unread until the caller has printed the answer and calls `acknowledge`.
+"""
+
+from __future__ import annotations
+
+from gitworker import clock
+from gitworker.agents.hooks.hook_context import Answer, HookContext, News
+from gitworker.agents.hooks.rules_dialects import START, STOP, WAITING, AgentEvent
+from gitworker.agents.hooks.rules_session import (
+    begins_turn,
+    due_beat,
+    is_sign_of_work,
+    needs_start,
+)
+from gitworker.agents.hooks.unread_mail import mail_text, read_mail, read_upto
+from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
+from gitworker.errors import Conflict
+from gitworker.store.claims import lost_claims
+from gitworker.store.messages.mailbox import acknowledge_message, is_interrupted
+from gitworker.store.records.agent_hooks import find_hook_facts, remember
+
+
+def respond(context: HookContext, event: AgentEvent) -> Answer | None:
+    """Record an event of a worker's agent and return the answer.
+
+    None if the caller is no worker with a task. Raises GitWorkerError or OSError if that fails.
+    """
+    with context.store.read() as reader:
+        facts = find_hook_facts(reader, context.worker)
+        if facts is None or facts.task_id is None:
+            return None
+        news = News(
+            facts,
+            read_mail(reader, context.worker, facts),
+            [name for name, _ in lost_claims(reader, context.worker)],
+            interrupted=is_interrupted(reader, context.worker),
+        )
+    before = facts.memory
+    if begins_turn(event.meaning):
+        facts.stops, facts.reason = 0, None
+    if event.meaning == STOP:
+        from gitworker.agents.hooks.gate import end_turn  # git: 25 ms, at the end of a turn only
+
+        answer = end_turn(context, event, news)
+    else:
+        answer = _inform(context, event, news)
+    if not answer.text or event.meaning != STOP:
+        answer.has_published = _send_beat(context, news, event.meaning)
+    if facts.memory != before:
+        remember(context.store, context.worker, facts)
+    return answer
+
+
+def acknowledge(context: HookContext, answer: Answer) -> None:
+    """Record that the agent has read the messages of an answer."""
+    if answer.upto is not None:
+        acknowledge_message(context.store, context.worker, answer.upto, now=clock.now_ms())
+
+
+def _send_beat(context: HookContext, news: News, meaning: str) -> bool:
+    """Send the heartbeat that an event calls for; return whether a message was published."""
+    facts = news.facts
+    age_ms = None if facts.beat_ms is None else clock.now_ms() - facts.beat_ms
+    due = due_beat(
+        meaning, state=facts.state, status=facts.status, set_status=facts.set_status,
+        age_ms=age_ms,
+    )  # fmt: skip
+    if due is None:
+        return False
+    if due.status is not None:
+        facts.set_status = due.status
+    sign = HeartbeatReport(due.status)
+    has_published = send_heartbeat(
+        context.store, context.paths, worker=context.worker, sign=sign, lease_ms=context.lease_ms
+    )
+    if news.interrupted and is_sign_of_work(meaning):
+        from gitworker.lifecycle.take_up import take_up_by_heartbeat  # 100 ms, once
+        from gitworker.store.workers import load_worker
+
+        session = context.open_session()
+        with session.store.read() as reader:
+            worker = load_worker(reader, context.worker)
+        take_up_by_heartbeat(session, worker)
+    return has_published
+
+
+def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
+    """Return the news; at the start of a session, the work begins and the agent is introduced."""
+    if event.meaning == WAITING:
+        return Answer()
+    parts = []
+    if event.meaning == START:
+        if needs_start(news.facts.state, is_supervised=context.is_supervised):
+            from gitworker.workers.start import start  # 100 ms, once a session
+
+            news.facts.state = start(context.open_session(), context.worker).state.value
+        from gitworker.agents.hooks.texts import introduction
+
+        parts.append(introduction(context, news))
+    parts += [_lost_text(context, news), mail_text(context, news)]
+    return Answer("\n\n".join(part for part in parts if part), upto=read_upto(news))
+
+
+def _lost_text(context: HookContext, news: News) -> str:
+    """Return the claims that were lost since the last report; the loss of a task comes once."""
+    facts = news.facts
+    known = set(facts.lost.split("\n"))
+    facts.lost = "\n".join(name for name in news.lost if name == facts.task_id)
+    if known.issuperset(news.lost):
+        return ""
+    try:
+        require_claims_kept(context.store, context.worker)
+    except Conflict as error:
+        return f"{error.message}\n    {error.hint}"
+    return ""

@@ -1,0 +1,67 @@
+"""Decisions of the agents' hooks: the heartbeat, and whether an agent is kept at work. Pure.
+
+On the hot path.
+"""
+
+from __future__ import annotations
+
+from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAITING
+
+BEAT_EVERY_MS = 5000  # a heartbeat for every tool call would be a write for every tool call
+STOPS_MAX = 3  # how often in a row an agent is kept at work
+IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
+AT_WORK = frozenset({"ASSIGNED", "WORKING", "STALE"})  # the worker's states with open work
+STARTABLE = frozenset({"WORKING", "STALE"})
+MESSAGES, RETURNED, UNCOMMITTED = "messages", "returned", "uncommitted"
+
+
+class Beat:
+    """A heartbeat to send; a status of None keeps the last one."""
+
+    __slots__ = ("status",)
+
+    def __init__(self, status: str | None = None) -> None:
+        self.status = status
+
+
+def due_beat(
+    meaning: str, *, state: str, status: str | None, set_status: str | None, age_ms: int | None
+) -> Beat | None:
+    """Return the heartbeat that an event calls for, or None.
+
+    `status` and `age_ms` are those of the last heartbeat. A status that the agent has reported
+    itself, as `blocked`, ends only with the next prompt; one that a hook has set (`set_status`)
+    ends with the next sign of work.
+    """
+    if meaning == WAITING:
+        return Beat(BLOCKED) if state in AT_WORK and status != BLOCKED else None
+    if meaning == STOP:
+        return Beat(IDLE) if state in AT_WORK and status == WORKING else None
+    is_ours = status == set_status or meaning in (START, PROMPT)
+    if status in (IDLE, BLOCKED) and is_ours:
+        return Beat(WORKING)
+    return Beat() if age_ms is None or not 0 <= age_ms < BEAT_EVERY_MS else None
+
+
+def needs_start(state: str, *, is_supervised: bool) -> bool:
+    """Return whether the start of a session records that the work begins, or its process."""
+    return state == "ASSIGNED" or (state in STARTABLE and not is_supervised)
+
+
+def may_keep(reason: str, *, stops: int, last: str | None) -> bool:
+    """Return whether an agent is kept at work for a reason.
+
+    Not twice in a row for the same one, and at most three times between two prompts: an agent
+    that cannot settle it must be able to end.
+    """
+    return stops < STOPS_MAX and reason != last
+
+
+def is_sign_of_work(meaning: str) -> bool:
+    """Return whether an event shows that the agent works."""
+    return meaning in (PROMPT, TOOL)
+
+
+def begins_turn(meaning: str) -> bool:
+    """Return whether an event begins a turn of the agent."""
+    return meaning in (START, PROMPT)

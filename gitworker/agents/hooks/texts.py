@@ -1,0 +1,87 @@
+"""The words of the hooks for an agent: its introduction, its messages. Loaded only for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.agents.hooks.rules_session import AT_WORK
+from gitworker.model.message import MessageType
+from gitworker.observe.inbox.mail import mail_items
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.rules_text import one_line
+from gitworker.store.messages.inboxes import last_hand_in
+from gitworker.store.records.runs import find_prompt
+from gitworker.store.workers import load_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.agents.hooks.hook_context import HookContext, News
+    from gitworker.store.messages.mailbox import StoredMessage
+
+TASK_SHOWN = 6000  # agents cut a text of more than 10,000 characters
+PAGE = """\
+git commit -am 'Add the form'      as often as you like; every commit is published
+git worker sync                    rebase onto the target, from time to time
+git worker inbox                   messages to you; send WORKER TEXT writes one
+git worker heartbeat --status blocked     if you cannot go on
+git worker done -m 'Works'         hand in: commit everything first
+git worker fail -m 'Why'           give up
+Commit on your branch only. Do not check out, merge or push the target, and do not approve your own
+work. The whole guide: git worker help agent"""
+
+
+def introduction(context: HookContext, news: News) -> str:
+    """Return the identity of a worker, its task, its open return and the guide in short."""
+    facts = news.facts
+    assert facts.task_id is not None
+    with context.store.read() as reader:
+        task = find_prompt(reader, facts.task_id)
+    if len(task) > TASK_SHOWN:
+        task = f"{task[:TASK_SHOWN]}…\n(the whole text: git worker task text)"
+    parts = [
+        f"You are worker {context.worker} of git worker, on branch {facts.branch}, in a worktree"
+        f" of your own. Your task is {facts.task_id}; you are {facts.state}."
+    ]
+    if task:
+        parts.append(f"The text of your task:\n{task}")
+    if facts.state in AT_WORK and not has_verdict(news):
+        parts.append(text_of_return(context))
+    return "\n\n".join(part for part in (*parts, PAGE) if part)
+
+
+def has_verdict(news: News) -> bool:
+    """Return whether the unread messages contain a verdict on the worker's own task."""
+    return any(
+        one.type == MessageType.REVIEW_RESULT and one.correlation_id == news.facts.task_id
+        for one in news.mail
+    )
+
+
+def text_of_return(context: HookContext) -> str:
+    """Return the reason for which the work was sent back, with the next commands; or ""."""
+    with context.store.read() as reader:
+        returned = returned_work(load_worker(reader, context.worker))
+    if returned is None:
+        return ""
+    command = "git worker sync" if returned.files else "git worker done   (after your next commit)"
+    return f"Your work was sent back: {returned_text(returned, whole=True)}\n    {command}"
+
+
+def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: str) -> str:
+    """Return messages in short lines, each with the command that settles it.
+
+    Verdicts that a later hand-in has settled are left out.
+    """
+    with context.store.read() as reader:
+        handed_in = last_hand_in(reader, context.worker, task)
+    items = list(mail_items(messages, blobs=context.paths.blobs, handed_in=handed_in))
+    if not items:
+        return ""
+    lines = [f"git worker: {len(items)} unread message{'s' if len(items) > 1 else ''}"]
+    for item in items:
+        head = f"#{item.seq} {item.kind} from {item.source}"
+        lines.append(one_line(f"{head}: {item.text}" if item.text else head))
+        if item.command is not None:
+            lines.append(f"    {one_line(item.command)}")
+    return "\n".join(lines)

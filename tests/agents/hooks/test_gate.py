@@ -1,0 +1,96 @@
+"""The end of an agent's turn: it is kept at work for a reason, or its work is handed in."""
+
+import pytest
+
+from gitworker.workers.review import reject
+from tests.agents.hooks.conftest import HookedAgent
+
+
+@pytest.fixture
+def working(agent: HookedAgent) -> HookedAgent:
+    """Return an agent whose session has begun."""
+    agent.hear("SessionStart")
+    return agent
+
+
+def test_without_a_reason_it_ends(working: HookedAgent) -> None:
+    """An agent without open work ends its turn and is idle."""
+    assert working.hear("Stop") == ""
+    assert working.status == "idle"
+
+
+def test_messages_come_first(working: HookedAgent) -> None:
+    """An unread message keeps the agent at work, and it has read it then."""
+    working.write("One more thing")
+    (working.worktree / "new").write_text("new")
+    assert "One more thing" in working.hear("AfterAgent")
+    assert working.status == "working"
+    assert "Not committed: new" in working.hear("AfterAgent")
+
+
+def test_uncommitted_work_keeps_it_once(working: HookedAgent) -> None:
+    """The same reason does not keep an agent twice in a row; after a prompt it does again."""
+    (working.worktree / "new").write_text("new")
+    assert "Not committed: new" in working.hear("Stop")
+    assert working.hear("Stop") == ""
+    working.hear("UserPromptSubmit")
+    assert "Not committed: new" in working.hear("Stop")
+
+
+def test_three_reasons_in_a_row_are_the_end(working: HookedAgent) -> None:
+    """An agent that gets one message after another is kept three times."""
+    for _ in range(3):
+        working.write("Again")
+        assert working.hear("Stop")
+    working.write("Again")
+    assert working.hear("Stop") == ""
+    assert "Again" in working.hear("UserPromptSubmit"), "the message stays unread"
+
+
+def test_requested_changes_keep_it(working: HookedAgent) -> None:
+    """Returned work without a new commit keeps the agent at work, a new commit lets it end."""
+    working.world.commit("auth", {"a": "a"})
+    working.world.submit("auth")
+    reject(working.world.session(), "auth", note="A test is missing")
+    assert "A test is missing" in working.hear("Stop"), "the message"
+    working.hear("UserPromptSubmit")
+    assert "sent back: changes requested: A test is missing" in working.hear("Stop")
+    working.hear("UserPromptSubmit")
+    working.world.commit("auth", {"b": "b"})
+    assert working.hear("Stop") == ""
+
+
+def test_an_open_rebase_keeps_it(working: HookedAgent) -> None:
+    """A rebase that stopped at a conflict is named, with the command that continues it."""
+    world = working.world
+    world.commit("auth", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(AssertionError):
+        world.git("rebase", "main", cwd=working.worktree)
+    assert "A rebase is open" in working.hear("Stop")
+
+
+def test_it_hands_in_if_so_configured(working: HookedAgent) -> None:
+    """With the setting, committed work is handed in at the end of a turn."""
+    working.world.commit("auth", {"a": "a"})
+    assert working.hear("Stop") == ""
+    assert working.world.states("auth", "t1")[0] == "WORKING"
+    assert working.hear("Stop", hands_in=True) == ""
+    assert working.world.states("auth", "t1")[0] == "IN_REVIEW"
+
+
+def test_nothing_is_handed_in_without_a_commit(working: HookedAgent) -> None:
+    """An agent that has only answered a question ends without a hand-in."""
+    assert working.hear("Stop", hands_in=True) == ""
+    assert working.world.states("auth", "t1")[0] == "WORKING"
+
+
+def test_opencode_cannot_be_kept(working: HookedAgent) -> None:
+    """OpenCode reads no answer at the end: messages stay unread, nothing dirty is handed in."""
+    working.world.commit("auth", {"a": "a"})
+    working.write("One more thing")
+    assert working.hear("session.idle", hands_in=True) == ""
+    assert working.world.states("auth", "t1")[0] == "WORKING"
+    assert "One more thing" in working.hear("tool.execute.after")
+    assert working.hear("session.idle", hands_in=True) == ""
+    assert working.world.states("auth", "t1")[0] == "IN_REVIEW"

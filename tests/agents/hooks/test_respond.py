@@ -1,0 +1,137 @@
+"""The answers of an agent's hooks: its introduction, its news, its heartbeats."""
+
+import os
+
+from gitworker.agents.hooks.hook_context import HookContext
+from gitworker.agents.hooks.respond import respond
+from gitworker.agents.hooks.rules_dialects import EVENTS
+from gitworker.claims.leases import take_claim
+from gitworker.lifecycle.fail import fail
+from gitworker.store.claims import evict_claim
+from gitworker.store.rules_leases import LeaseLength
+from gitworker.workers.review import reject
+from gitworker.workers.start import start
+from tests.agents.hooks.conftest import HookedAgent
+
+NOTE = "A test is missing"
+
+
+def test_a_session_begins_the_work(agent: HookedAgent) -> None:
+    """The start of a session starts the work and introduces the agent to its task."""
+    text = agent.hear("SessionStart")
+    assert agent.world.states("auth", "t1")[0] == "WORKING"
+    for words in ("worker auth", "branch auth/t1", "task is t1", "WORKING", "Add the form",
+                  "git worker done"):  # fmt: skip
+        assert words in text
+    assert "task_assign" not in text
+    assert "Add the form" in agent.hear("SessionStart"), "the conversation was shortened"
+
+
+def test_a_supervised_session_is_not_bound_again(agent: HookedAgent) -> None:
+    """In a supervised session the worker keeps the process that its supervisor has recorded."""
+    start(agent.world.session(), "auth", pid=os.getppid())
+    agent.hear("SessionStart", is_supervised=True)
+    assert agent.world.worker("auth").pid == os.getppid()
+
+
+def test_silence(agent: HookedAgent) -> None:
+    """Without news a prompt and a tool call have no text."""
+    agent.hear("SessionStart")
+    assert agent.hear("UserPromptSubmit") == ""
+    assert agent.hear("PostToolUse") == ""
+
+
+def test_a_message_is_heard_once(agent: HookedAgent) -> None:
+    """A message to the worker, or to all about its task, is in the next answer only."""
+    agent.hear("SessionStart")
+    agent.write("Use port 8080")
+    agent.write("The API has changed", to=None, task="t1")
+    agent.write("Nothing for you", to=None, task="t2")
+    text = agent.hear("PostToolUse")
+    assert "from hq: Use port 8080" in text
+    assert "The API has changed" in text
+    assert "Nothing" not in text
+    assert agent.hear("PostToolUse") == ""
+
+
+def test_many_messages_come_in_parts(agent: HookedAgent) -> None:
+    """Of many messages, the first twenty are in one answer, and the others in the next."""
+    agent.hear("SessionStart")
+    for number in range(22):
+        agent.write(f"Number {number}.")
+    first, second = agent.hear("AfterTool"), agent.hear("AfterTool")
+    assert "Number 19." in first
+    assert "Number 20." not in first
+    assert "Number 20." in second
+    assert "Number 21." in second
+
+
+def test_a_verdict_is_heard(agent: HookedAgent) -> None:
+    """Requested changes reach the agent with the next tool call, with their command."""
+    agent.world.in_review("docs", "t2", {"b": "b"})
+    agent.hear("SessionStart")
+    agent.world.commit("auth", {"a": "a"})
+    agent.world.submit("auth")
+    reject(agent.world.session(), "auth", note=NOTE)
+    text = agent.hear("PostToolUse")
+    assert NOTE in text
+    assert "git worker done" in text
+    assert NOTE in agent.hear("SessionStart"), "the return is open"
+
+
+def test_an_agent_that_waits_is_blocked(agent: HookedAgent) -> None:
+    """A permission request makes the agent blocked until it works again."""
+    agent.hear("SessionStart")
+    assert agent.hear("Notification") == ""
+    assert agent.status == "blocked"
+    assert blocked_messages(agent) == 1
+    agent.hear("Notification")
+    assert blocked_messages(agent) == 1
+    agent.hear("PostToolUse")
+    assert agent.status == "working"
+
+
+def test_a_lost_claim_is_heard_once(agent: HookedAgent) -> None:
+    """A claim that another agent holds by now is reported once."""
+    agent.hear("SessionStart")
+    session = agent.world.session()
+    with session.store.write() as writer:
+        take_claim(writer, "path:src/**", "auth", length=LeaseLength(60_000))
+    with session.store.write() as writer:
+        evict_claim(writer, "path:src/**")
+    assert "lost its claim on path:src/**" in agent.hear("PostToolUse")
+    assert agent.hear("PostToolUse") == ""
+
+
+def test_a_tool_call_takes_up_interrupted_work(agent: HookedAgent) -> None:
+    """A failed worker whose agent still works is WORKING again, unless it failed on purpose."""
+    agent.hear("SessionStart")
+    fail(agent.world.session(), "auth", reason="its agent ended")
+    age_heartbeat(agent)
+    agent.hear("PostToolUse")
+    assert agent.world.states("auth", "t1")[0] == "WORKING"
+    fail(agent.world.session(), "auth", reason="no way", on_purpose=True)
+    age_heartbeat(agent)
+    agent.hear("PostToolUse")
+    assert agent.world.states("auth", "t1")[0] == "FAILED"
+
+
+def test_a_free_worker_is_silent(agent: HookedAgent) -> None:
+    """A caller without a task gets no answer."""
+    session = agent.world.session()
+    context = HookContext(
+        "nobody", session.repository, session.store, session.paths,
+        open_session=agent.world.session, lease_ms=1,
+    )  # fmt: skip
+    assert respond(context, EVENTS["SessionStart"]) is None
+
+
+def blocked_messages(agent: HookedAgent) -> int:
+    """Return the number of published messages that the agent is blocked."""
+    return len(agent.world.query("SELECT 1 FROM messages WHERE type = 'task_blocked'"))
+
+
+def age_heartbeat(agent: HookedAgent) -> None:
+    """Let the last heartbeat be so old that the next sign of work sends one."""
+    with agent.world.session().store.write() as writer:
+        writer.run("liveness.touch", agent="auth", now=0, status="working", task="t1")

@@ -1,0 +1,70 @@
+"""`hook` as agents call it: their JSON on standard input, JSON or nothing on standard output."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok, run
+
+SILENCE = Answer(0, "", "")
+# The input of a tool call as Claude Code 2.1.330 writes it, made larger than a pipe's buffer.
+INPUT = json.dumps(
+    {
+        "session_id": "7a5f", "transcript_path": "/r/7a5f.jsonl",
+        "cwd": "/r", "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "cat big"}, "tool_response": {"stdout": "x" * 200_000},
+        "tool_use_id": "toolu_1", "duration_ms": 12, "permission_mode": "default",
+    }
+).encode()  # fmt: skip
+
+
+def test_an_agent_hears_its_messages(scene: Scene) -> None:
+    """A tool call gives the agent its unread message once, in one line of JSON."""
+    worktree = scene.spawn("auth", "t1")
+    introduction = run(worktree, "hook", "SessionStart", stdin=INPUT).document
+    assert "worker auth" in introduction["hookSpecificOutput"]["additionalContext"]
+    ok(scene.root, "send", "auth", "Use port 8080")
+    heard = run(worktree, "hook", "PostToolUse", stdin=INPUT)
+    output = heard.document["hookSpecificOutput"]
+    assert output["hookEventName"] == "PostToolUse"
+    assert "Use port 8080" in output["additionalContext"]
+    assert run(worktree, "hook", "PostToolUse", stdin=INPUT) == SILENCE
+
+
+def test_it_is_silent_elsewhere(scene: Scene, tmp_path: Path) -> None:
+    """Outside the worktrees of workers a hook prints nothing and succeeds."""
+    scene.spawn("auth", "t1")
+    for place in (scene.root, tmp_path, Path("/")):
+        for event in ("SessionStart", "PostToolUse", "Stop"):
+            assert run(place, "hook", event, stdin=INPUT) == SILENCE
+
+
+@pytest.mark.parametrize("damage", ["database", "schema"])
+def test_our_failures_do_not_stop_the_agent(scene: Scene, damage: str) -> None:
+    """With an unusable database a hook prints nothing and succeeds."""
+    worktree = scene.spawn("auth", "t1")
+    if damage == "database":
+        (scene.state / "bus.db").write_bytes(b"no database at all" * 100)
+    else:
+        (scene.state / "bus.db").unlink()
+        (scene.state / "bus.db").mkdir()
+    assert run(worktree, "hook", "Stop", stdin=INPUT) == SILENCE
+
+
+def test_unknown_events_are_refused(scene: Scene) -> None:
+    """A misspelt event is a usage error, which lists the events."""
+    refused = run(scene.root, "hook", "PreCoffee")
+    assert refused.status == 2
+    assert "PostToolUse" in refused.err
+
+
+def test_the_setting_hands_in(scene: Scene) -> None:
+    """With `agent.hand_in` the end of a turn hands committed work in."""
+    ok(scene.root, "config", "agent.hand_in", "true")
+    worktree = scene.spawn("auth", "t1")
+    run(worktree, "hook", "SessionStart")
+    scene.commit(worktree, "new.txt")
+    assert run(worktree, "hook", "Stop") == SILENCE
+    assert "IN_REVIEW" in ok(scene.root, "list")

@@ -1,0 +1,72 @@
+"""The heartbeats that events of an agent call for, and the bound on keeping it at work."""
+
+import pytest
+
+from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAITING
+from gitworker.agents.hooks.rules_session import (
+    BEAT_EVERY_MS,
+    STOPS_MAX,
+    due_beat,
+    may_keep,
+    needs_start,
+)
+
+YOUNG, OLD = BEAT_EVERY_MS - 1, BEAT_EVERY_MS
+NONE, RENEW = "no heartbeat", "the last status"
+
+
+@pytest.mark.parametrize(
+    ("meaning", "state", "status", "set_status", "age_ms", "wanted"),
+    [
+        (TOOL, "WORKING", "working", None, YOUNG, NONE),
+        (TOOL, "WORKING", "working", None, OLD, RENEW),
+        (TOOL, "WORKING", "working", None, -1, RENEW),  # the clock was set back
+        (TOOL, "WORKING", None, None, None, RENEW),
+        (TOOL, "WORKING", "blocked", "blocked", YOUNG, "working"),
+        (TOOL, "WORKING", "idle", "idle", YOUNG, "working"),
+        (TOOL, "WORKING", "blocked", None, YOUNG, NONE),  # the agent has reported it itself
+        (TOOL, "WORKING", "blocked", "working", OLD, RENEW),
+        (PROMPT, "WORKING", "blocked", None, YOUNG, "working"),
+        (PROMPT, "IN_REVIEW", "working", None, YOUNG, NONE),
+        (START, "WORKING", "idle", "idle", YOUNG, "working"),
+        (WAITING, "WORKING", "working", None, YOUNG, "blocked"),
+        (WAITING, "WORKING", "blocked", None, OLD, NONE),
+        (WAITING, "IN_REVIEW", "working", None, OLD, NONE),
+        (STOP, "WORKING", "working", None, YOUNG, "idle"),
+        (STOP, "WORKING", "blocked", None, YOUNG, NONE),
+        (STOP, "IN_REVIEW", "working", None, YOUNG, NONE),
+    ],
+)
+def test_heartbeats(
+    meaning: str, state: str, status: str | None, set_status: str | None, age_ms: int | None,
+    wanted: str,
+) -> None:  # fmt: skip
+    """An event changes the status, renews the heartbeat, or needs neither."""
+    due = due_beat(meaning, state=state, status=status, set_status=set_status, age_ms=age_ms)
+    assert (NONE if due is None else due.status or RENEW) == wanted
+
+
+@pytest.mark.parametrize(
+    ("state", "is_supervised", "wanted"),
+    [
+        ("ASSIGNED", False, True),
+        ("ASSIGNED", True, True),
+        ("WORKING", False, True),
+        ("WORKING", True, False),
+        ("STALE", False, True),
+        ("FAILED", False, False),
+        ("IN_REVIEW", False, False),
+        ("APPROVED", False, False),
+    ],
+)
+def test_a_session_starts_the_work(state: str, *, is_supervised: bool, wanted: bool) -> None:
+    """A session starts work that is open, and leaves the rest to its supervisor or a person."""
+    assert needs_start(state, is_supervised=is_supervised) is wanted
+
+
+def test_an_agent_is_kept_at_most_three_times() -> None:
+    """Neither the same reason twice in a row nor many reasons keep an agent forever."""
+    assert may_keep("a", stops=0, last=None)
+    assert not may_keep("a", stops=1, last="a")
+    assert may_keep("b", stops=STOPS_MAX - 1, last="a")
+    assert not may_keep("b", stops=STOPS_MAX, last="a")
