@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitworker.bus.limits.rules_secrets import redacted_words
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.message import ORDERS
 
@@ -142,8 +143,8 @@ def clipped(text: object) -> str:
 
 
 def command_text(words: list[str]) -> str:
-    """Return a readable command line: quoted for a shell, cut to a limit, valid UTF-8."""
-    text = " ".join(_quoted(word) for word in words)
+    """Return a command line for people: quoted, without secrets, cut to a limit, valid UTF-8."""
+    text = " ".join(_quoted(word) for word in redacted_words(words))
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= COMMAND_MAX else text[: COMMAND_MAX - 1] + "…"
 
@@ -151,7 +152,9 @@ def command_text(words: list[str]) -> str:
 def request_text(
     words: Sequence[str], *, is_detached: bool, time_limit_s: float | None
 ) -> str | None:
-    """Return the request of a run as JSON, or None if it is too long to be recorded."""
+    """Return the request of a run as JSON; None if it has secrets or is too long to be recorded."""
+    if redacted_words(words) != list(words):
+        return None
     import json  # 1 ms, unless it is loaded already
 
     fields = {"words": list(words), "detached": is_detached, "time_limit_s": time_limit_s}

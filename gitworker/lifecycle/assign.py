@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
+from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free, take_claim
 from gitworker.errors import Conflict, NotFound
@@ -142,9 +143,12 @@ def _record_task(writer: Writer, session: Session, new: Assignment, now: int) ->
 
 
 def _words_of(writer: Writer, task: StoredTask) -> dict[str, str]:
-    """Return the title and the text of a task, without empty ones."""
+    """Return the title and the text of a task without secrets, and without empty ones.
+
+    The agent reads the whole text by `task text` or in its prompt.
+    """
     words = {"title": task.title, "text": find_task_text(writer, task.id)}
-    return {name: value for name, value in words.items() if value}
+    return {name: redacted(value) for name, value in words.items() if value}
 
 
 def _record_parent(writer: Writer, new: Assignment, now: int) -> None:

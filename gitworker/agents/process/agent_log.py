@@ -73,6 +73,8 @@ class AgentLog:
 
     def write(self, data: bytes) -> None:
         """Append to the log, after moving a full one."""
+        if not data:
+            return
         with self._lock:
             try:
                 self._make_room(len(data))

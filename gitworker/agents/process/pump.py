@@ -12,14 +12,16 @@ import threading
 
 from gitworker import clock
 from gitworker.agents.process.agent_log import AgentLog
+from gitworker.agents.process.redacted_lines import RedactedLines
 
 CHUNK = 1 << 16
+IDLE_MS = 500  # then a line that has not ended, such as a question, is logged
 QUIET_MS = 200  # after the agent's end: for so long a pipe that is still open is read
 DRAIN_MS = 5000
 
 
 class Pump:
-    """Copy from the descriptor `source` to `sink` (None: discard) and to a log.
+    """Copy from the descriptor `source` to `sink` (None: discard) and, without secrets, to a log.
 
     If the caller's reader has closed, the source is closed: the agent sees that as it would without
     us. Any other failure of the sink ends the copying to it, but not to the log.
@@ -29,6 +31,7 @@ class Pump:
         self._source = source
         self._sink = sink
         self._log = log
+        self._lines = RedactedLines()
         self._keeps_source = keeps_source
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
@@ -50,10 +53,12 @@ class Pump:
         poll.register(self._source, select.POLLIN)
         poll.register(self._stop_read, 0)  # a hang-up is always reported
         while True:
-            ready = poll.poll()
+            ready = poll.poll(IDLE_MS if self._lines.is_holding else None)
+            if not ready:
+                self._log.write(self._lines.end())
             if any(fd == self._stop_read for fd, _ in ready):
                 break
-            if not self._copy():
+            if ready and not self._copy():
                 return
         self._drain()
 
@@ -79,7 +84,7 @@ class Pump:
         if not data:
             self._close_source()
             return False
-        self._log.write(data)
+        self._log.write(self._lines.feed(data))
         if self._sink is None:
             return True
         try:
@@ -92,6 +97,7 @@ class Pump:
         return True
 
     def _close_source(self) -> None:
+        self._log.write(self._lines.end())
         if not self._keeps_source:
             os.close(self._source)
 

@@ -163,13 +163,15 @@ def test_uses_prompt(word: str, *, found: bool) -> None:
 
 
 def test_the_request_of_a_run() -> None:
-    """A run is recorded so that it can be repeated, unless its command is too long."""
+    """A run is recorded so that it can be repeated, unless its command is long or secret."""
     words = ["a b", "\udcff", "{prompt}"]
     text = request_text(words, is_detached=True, time_limit_s=1.5)
     assert text is not None
     assert text.isascii()
     assert json.loads(text) == {"words": words, "detached": True, "time_limit_s": 1.5}
     assert request_text(["x" * REQUEST_MAX], is_detached=False, time_limit_s=None) is None
+    secret = ["agent", "--api-key", "x"]
+    assert request_text(secret, is_detached=False, time_limit_s=None) is None
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def command(
     In the words of the command {prompt} is replaced by the task's text, or else its title, as part
     of one argument; {prompt_file} by the file; {worker}, {task}, {branch} and {worktree} by these.
     {{prompt}} becomes {prompt}. Other braces and ${task} of a shell stay as they are. The recorded
-    command keeps the placeholders.
+    command keeps the placeholders. Keys, tokens and passwords in the command and in the output are
+    recorded and logged as [redacted].
 
     The supervisor obeys messages of type cmd to the worker: {"command": "stop"} (TERM, then KILL
     after a grace period), "pause" and "resume", with a "reason". --time-limit stops the agent in
