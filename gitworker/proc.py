@@ -318,6 +318,14 @@ def open_gate(gate: int, variables: Mapping[str, str]) -> None:
     os.write(gate, b"".join(lines) + b"\n")
 
 
+def fork() -> int:
+    """Fork this process; return the child's pid, and 0 in the child, which must end by `_exit`.
+
+    To be called before other threads exist. Raises OSError.
+    """
+    return os.fork()
+
+
 def _spawn(
     argv: Sequence[str],
     cwd: str | None,

@@ -13,9 +13,11 @@ import pytest
 from gitworker.agents.orphans import FOUND, OrphanSupervisor
 from gitworker.clock import monotonic_ms
 from gitworker.liveness.start_daemon import is_daemon_running
+from gitworker.processes.table import all_processes
 from gitworker.store.sqlite.migrate import open_database
 from tests.agents.supervised import SupervisedWorker, is_alive, is_stopped, read_until
 from tests.cli.kit import ok
+from tests.cli.terminal import on_terminal
 from tests.workers.world import wait_until, without_heartbeat_daemon
 
 COUNTING = (
@@ -240,3 +242,50 @@ def terms(auth: SupervisedWorker) -> int | None:
     """Return how often the agent got TERM, or None before it counts."""
     path = Path(auth.path, "terms")
     return path.read_text().count("x") if path.exists() else None
+
+
+PRINTING = (
+    "sh", "-c",
+    "echo begun | tee begun; while ! test -e go; do sleep 0.02; done; "
+    "for n in 1 2 3 4 5; do echo line $n; echo error $n >&2; done; touch survived; sleep 600",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_output_survives_the_supervisor(auth: SupervisedWorker, options: tuple[str, ...]) -> None:
+    """An agent that prints after the death of its supervisor keeps running, and is logged."""
+    with auth.running(*PRINTING, options=options) as process:
+        wait_until(lambda: auth.log.exists() and auth.log.read_text() == "begun\n")
+        process.kill()
+        process.wait()
+        (auth.path / "go").touch()
+        wait_until(lambda: (auth.path / "survived").exists())
+        assert is_alive(auth.runs()[-1]["pid"])
+        wait_until(lambda: auth.log.read_text().count("\n") == 1 + 2 * 5)
+    assert sorted(auth.log.read_text().splitlines()[1:])[0] == "error 1"
+
+
+def test_the_heir_ends_with_the_agent(auth: SupervisedWorker) -> None:
+    """No process of the supervisor remains, whether it was killed or ended by itself."""
+    assert auth.exec("echo fine").status == 0
+    with auth.running(*PRINTING) as process:
+        wait_until(lambda: auth.log.exists() and "begun" in auth.log.read_text())
+        heirs = [one.pid for one in all_processes() or () if one.parent == process.pid]
+        process.kill()
+        process.wait()
+    wait_until(lambda: not any(is_alive(pid) for pid in heirs))
+    assert len(heirs) == TWO
+
+
+def test_a_terminal_survives_the_supervisor(auth: SupervisedWorker) -> None:
+    """An agent on a terminal is not hung up by the death of its supervisor."""
+    words = ("exec", "auth", "--", *PRINTING)
+    with on_terminal(auth.world.root, *words) as terminal:
+        terminal.read_until("begun")
+        terminal.process.kill()
+        terminal.process.wait()
+        (auth.path / "go").touch()
+        wait_until(lambda: (auth.path / "survived").exists())
+        assert is_alive(auth.runs()[-1]["pid"])
+        wait_until(lambda: "error 5" in auth.log.read_text())
+        os.killpg(auth.runs()[-1]["pid"], signal.SIGKILL)

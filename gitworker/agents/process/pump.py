@@ -14,6 +14,10 @@ from gitworker import clock
 from gitworker.agents.process.agent_log import AgentLog
 from gitworker.agents.process.redacted_lines import RedactedLines
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CHUNK = 1 << 16
 IDLE_MS = 500  # then a line that has not ended, such as a question, is logged
 QUIET_MS = 200  # after the agent's end: for so long a pipe that is still open is read
@@ -24,10 +28,20 @@ class Pump:
     """Copy from the descriptor `source` to `sink` (None: discard) and, without secrets, to a log.
 
     If the caller's reader has closed, the source is closed: the agent sees that as it would without
-    us. Any other failure of the sink ends the copying to it, but not to the log.
+    us, once `on_broken` has closed the other copies of the source. Any other failure of the sink
+    ends the copying to it, but not to the log.
     """
 
-    def __init__(self, source: int, sink: int | None, log: AgentLog, *, keeps_source: bool) -> None:
+    def __init__(
+        self,
+        source: int,
+        sink: int | None,
+        log: AgentLog,
+        *,
+        keeps_source: bool = False,
+        on_broken: Callable[[], None] | None = None,
+    ) -> None:
+        self._on_broken = on_broken
         self._source = source
         self._sink = sink
         self._log = log
@@ -90,6 +104,8 @@ class Pump:
         try:
             _write_all(self._sink, data)
         except BrokenPipeError:
+            if self._on_broken is not None:
+                self._on_broken()
             self._close_source()
             return False
         except OSError:  # closed, or a full disk

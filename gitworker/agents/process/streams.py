@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+from functools import partial
 
 PIPE_BYTES = 1 << 20  # fewer switches between the agent and us
 F_SETPIPE_SZ = 1031  # fcntl(2), Linux only; `fcntl` names it from 3.10 on, not everywhere
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.agents.process.agent_log import AgentLog
+    from gitworker.agents.process.heir import Heir
     from gitworker.agents.process.pump import KeyPump, Pump
     from gitworker.agents.process.terminal import Terminal
 
@@ -33,6 +35,7 @@ class Streams:
         self._theirs: list[int] = []
         self._pumps: list[Pump] = []
         self._keys: KeyPump | None = None
+        self._heir: Heir | None = None
         fds = [IN, OUT, ERR]
         if os.isatty(IN) and not _is_in_front():
             fds[IN] = self._open_nothing()
@@ -49,7 +52,8 @@ class Streams:
         return self.terminal is not None and self.terminal.keys is not None
 
     def begin(self, log: AgentLog) -> None:
-        """Begin to copy keys and output; output is copied to the log too."""
+        """Begin to copy keys and output; output is copied to the log too, also after our death."""
+        from gitworker.agents.process.heir import Heir, copy_to_log
         from gitworker.agents.process.pump import (  # threads: 4 ms, while the agent starts
             KeyPump,
             Pump,
@@ -57,9 +61,12 @@ class Streams:
 
         self.forget_theirs()
         terminal = self.terminal
+        sources = [source for source, _ in self._ours]
+        self._heir = heir = Heir(partial(copy_to_log, sources, log), keep=sources)
         for source, sink in self._ours:
             keeps = terminal is not None and source == terminal.master
-            self._pumps.append(Pump(source, sink, log, keeps_source=keeps))
+            pump = Pump(source, sink, log, keeps_source=keeps, on_broken=heir.release)
+            self._pumps.append(pump)
         if terminal is not None and terminal.keys is not None:
             terminal.make_raw()
             self._keys = KeyPump(terminal.keys, terminal.master)
@@ -81,6 +88,8 @@ class Streams:
         """Wait until everything is copied, as long as the caller's reader takes."""
         for pump in self._pumps:
             pump.join()
+        if self._heir is not None:
+            self._heir.release()
 
     def resume(self) -> None:
         """Pass keys on again after a `restore`, with the terminal's present size."""

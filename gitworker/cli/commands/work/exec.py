@@ -52,8 +52,8 @@ def command(
     The supervisor obeys messages of type cmd to the worker: {"command": "stop"} (TERM, then KILL
     after a grace period), "pause" and "resume", with a "reason". --time-limit stops the agent in
     the same way. A stop or a pause reaches all processes that the agent started, including those in
-    other sessions. If the supervisor is killed, the agent keeps running, and the repository's
-    heartbeat daemon obeys cmd messages to it.
+    other sessions. If the supervisor is killed, the agent keeps running, its output still goes to
+    .worker.log, and the repository's heartbeat daemon obeys cmd messages to it.
 
     After the agent has ended, the processes that it left are ended, too: its session, and all
     processes that work in the worktree, but no shared daemon (tmux, ssh-agent, git's own). Exit 0
