@@ -9,7 +9,7 @@ from gitworker.progress import FilesOutdated, Notice
 from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gitworker.bus.following.follow_messages import MessageFilter
     from gitworker.bus.search.search_messages import SearchResult
@@ -56,8 +56,12 @@ class MessageMethods(ServiceBase):
         timeout_s: float = 60.0,
         id: str | None = None,
         subject: str | None = None,
+        check: Callable[[], object] = lambda: None,
     ) -> dict[str, Any]:
-        """Send a message and return its reply; raise Conflict (`timeout`) without one in time."""
+        """Send a message and return its reply; raise Conflict (`timeout`) without one in time.
+
+        `check` is called every two seconds meanwhile, and may raise to end the wait.
+        """
         from gitworker.bus.following.listen import listen
         from gitworker.bus.request import wait_reply
         from gitworker.bus.send import MessageDraft
@@ -68,7 +72,7 @@ class MessageMethods(ServiceBase):
             asked = self._send(session, draft)
             return wait_reply(
                 session.store, session.paths, waker, asked, agent=session.actor,
-                timeout_s=timeout_s,
+                timeout_s=timeout_s, check=check,
             )  # fmt: skip
 
     def poll(self, *, limit: int = 100) -> list[dict[str, Any]]:

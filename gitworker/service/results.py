@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.workers.submit import Submitted
     from gitworker.workers.sync import Synced
     from gitworker.workers.wait import Waited
+    from gitworker.worktrees.commit_work import Committed
 
 # The function that renders each kind of result, by the module that defines the kind.
 RENDERED_BY = {
@@ -68,6 +69,7 @@ RENDERED_BY = {
     "gitworker.workers.submit": "gitworker.service.results:submitted_json",
     "gitworker.workers.sync": "gitworker.service.results:synced_json",
     "gitworker.workers.wait": "gitworker.service.results:waited_json",
+    "gitworker.worktrees.commit_work": "gitworker.service.results:committed_json",
     "gitworker.worktrees.pool.keep_ready": "gitworker.service.results_care:pool_json",
 }
 
@@ -114,6 +116,16 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "commit": done.commit,
         "commits": done.commits,
         "conflicts": list(done.conflicts),
+    }
+
+
+def committed_json(done: Committed) -> dict[str, Any]:
+    """Return a new commit with its files, and the number of files that are still uncommitted."""
+    return {
+        **worker_json(done.worker),
+        "commit": done.commit,
+        "files": list(done.files),
+        "left": done.left,
     }
 
 

@@ -86,6 +86,39 @@ class TalkMethods(MessageMethods):
             reply_to = self.message(reply_to)["id"]
         return self.send(NOTE, json_text({"text": text}), to=to, reply_to=reply_to)
 
+    def heartbeat(
+        self, *, status: str | None = None, progress: float | None = None, pid: int | None = None
+    ) -> str:
+        """Send a heartbeat of the caller's worker and return its id; take interrupted work up.
+
+        `status` is working, idle or blocked, `progress` a number from 0 to 1; None keeps the last
+        value. With `pid` an ASSIGNED worker starts, by that process. Raises Conflict
+        (`claim_lost`), after the heartbeat, if the worker lost a claim.
+        """
+        from gitworker.bus.heartbeat_message import (
+            HeartbeatReport,
+            require_claims_kept,
+            send_heartbeat,
+        )
+        from gitworker.lifecycle.rules_take_up import has_not_started
+        from gitworker.lifecycle.take_up import lease_of, take_up_by_heartbeat
+
+        sign = HeartbeatReport(status, None, progress)
+        with self._quickly() as session:
+            worker = self._worker(session, None)
+            name, paths = worker.worker_id, session.paths
+            if send_heartbeat(
+                session.store, paths, worker=name, sign=sign, lease_ms=lease_of(session)
+            ):
+                self._publish_files(session)
+            take_up_by_heartbeat(session, worker)
+            if pid is not None and has_not_started(worker.state):
+                from gitworker.workers.start import start
+
+                start(session, name, pid=pid)
+            require_claims_kept(session.store, name)
+            return name
+
     def order(self, worker: str, command: str, *, reason: str = "") -> Order:
         """Send a worker's agent the command stop, pause or resume."""
         from gitworker.bus.publish import json_text

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gitworker.workers.spawn import SpawnedWorker
     from gitworker.workers.submit import Submitted
     from gitworker.workers.sync import Synced
+    from gitworker.worktrees.commit_work import Committed
 
 
 class WorkMethods(ServiceBase):
@@ -165,15 +166,29 @@ class WorkMethods(ServiceBase):
             found = self._worker(session, worker)
             return publish_branch(session, found, choose_remote(session, found.branch, remote))
 
-    def sync(self, mode: str = "start") -> Synced:
-        """Rebase the branch of the directory's worktree onto the target by a real `git rebase`.
+    def commit(
+        self, worker: str | None = None, *, message: str, paths: Sequence[str] = ()
+    ) -> Committed:
+        """Commit everything in a worker's worktree, or only `paths`; the user's hooks run."""
+        from gitworker.worktrees.commit_work import commit_work
 
-        `mode` is start, continue, abort, or take: also take over the parent's commits. Raises
-        Conflict with the files if the rebase stops.
+        with self._acting() as session:
+            return commit_work(session, self._worker(session, worker), message, paths=paths)
+
+    def sync(self, mode: str = "start", *, adds: bool = False) -> Synced:
+        """Rebase the caller's branch onto the target by a real `git rebase`.
+
+        `mode` is start, continue, abort, or take: also take over the parent's commits. With `adds`,
+        `continue` first adds the files that the caller has resolved. Raises Conflict with the
+        files if the rebase stops.
         """
         from gitworker.workers.sync import sync
 
         with self._acting() as session:
+            if adds and mode == "continue":
+                from gitworker.worktrees.commit_work import add_resolved
+
+                add_resolved(session, self._worker(session, None))
             return sync(session, mode)
 
     def fail(self, worker: str | None = None, *, reason: str) -> Worker:

@@ -24,12 +24,9 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.git import Git, GitFailed
-from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_tip, read_refs
 from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
-from gitworker.repo.status.checkout_status import CheckoutStatus, open_operation, read_status
-from gitworker.repo.status.special_files import is_work
+from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.rules_text import quoted
@@ -47,6 +44,7 @@ from gitworker.store.workers import (
     set_review_state,
     set_stale_from,
 )
+from gitworker.worktrees.commit_work import commit_all, require_no_operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +204,7 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
     if owner is None or not is_present(owner):
         return
     git = session.git.at(owner.place)
-    busy = open_operation(owner.admin_dir or "")
-    if busy is not None:
-        raise Refused(
-            f"a {busy} is open in {worker.worktree}",
-            "git worker sync --continue   (or: --abort)" if busy == "rebase" else "git status",
-            code="operation_open",
-        )
+    require_no_operation(owner)
     require_on_branch(session.git, owner)
     status = read_status(git, renew=True)  # the landing checks again
     if status.is_clean:
@@ -223,20 +215,7 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
             f"git worker done {worker.worker_id} --commit -m 'What I did'   (or commit yourself)",
             code="uncommitted",
         )
-    _add_all(git)
-    git.run("commit", "--quiet", "-m", commit_message, settings=NO_UPKEEP)
-
-
-def _add_all(git: Git) -> None:
-    """Add everything except files that git cannot store, such as device nodes of a sandbox."""
-    try:
-        git.run("add", "--all")
-    except GitFailed:
-        listed = git.run("ls-files", "--others", "--exclude-standard", "-z").text.split("\0")
-        special = [path for path in listed if path and not is_work(git.directory, path)]
-        if not special:
-            raise
-        git.run("add", "--all", "--", ":/", *(f":(top,exclude,literal){path}" for path in special))
+    commit_all(git, commit_message)
 
 
 def _in_words(status: CheckoutStatus) -> str:
