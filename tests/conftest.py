@@ -32,7 +32,8 @@ GIT_CONFIG = """\
 # gits. They run after the fast suites, which stay under a minute without them.
 WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
-    "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
+    "lifecycle", "liveness", "mcp", "radar", "repo", "service", "ui", "verify", "workers",
+    "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured.

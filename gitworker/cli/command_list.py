@@ -22,6 +22,7 @@ COMMANDS: Sections = {
         "config": "List the settings with their origin, or change one.",
         "hooks": "Install, remove and inspect the git hooks.",
         "hook": "Answer an event of a coding agent's hook.",
+        "mcp": "Serve tools to an agent by MCP, over standard input and output.",
         "completion": "Print the completion script for a shell.",
         "shell-init": "Print shell code that lets `switch` change directory.",
         "help": "Explain a topic or a command.",

@@ -27,6 +27,10 @@ def run_hot(words: list[str]) -> int | None:
         from gitworker.cli.hot.exec import run_exec
 
         return run_exec(words[1:])
+    if words[0] == "mcp":
+        from gitworker.cli.hot.mcp import run_mcp
+
+        return run_mcp(words[1:])
     if words[:2] == ["msg", "send"]:
         from gitworker.cli.hot.send import run_send
 

@@ -1,0 +1,189 @@
+"""The tools of an agent that directs workers: it spawns, reviews and lands their work."""
+
+from __future__ import annotations
+
+from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
+from gitworker.mcp.tools import Answer, Tool, as_json, choice, flag, number, shortened, text, texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitworker.mcp.tools import Desk
+
+INSTRUCTIONS = (
+    "You direct the workers of a git repository: agents that each do one task, on a branch and in a"
+    " worktree of their own. `spawn` gives a worker a task, `status` and `inbox` show the state,"
+    " `wait` waits for a worker. Review with `diff` and `comments`, judge with `approve` or"
+    " `reject`, and land approved work with `merge`. A hint of the form `git worker NAME` means the"
+    " tool NAME, if there is one."
+)
+ANSWER_S = 50
+UNCOMMITTED = "uncommitted"
+RANGES = {"request": "request", "review": "review", "whole": None, UNCOMMITTED: None}
+
+
+def _spawn(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    spawned = desk.service.spawn(
+        arguments["worker"], arguments.get("task"), title=arguments.get("title", ""),
+        text=arguments.get("text"), start=arguments.get("from"),
+    )  # fmt: skip
+    worker = spawned.worker
+    return Answer(f"{worker.worker_id} has {worker.task_id} in {spawned.path}", as_json(spawned))
+
+
+def _status(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.observe.workers.status_text import json_status, render_status
+
+    status = desk.service.status(every_subject=False)
+    return Answer(render_status(status, width=None, color=False), json_status(status))
+
+
+def _diff(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.observe.workers.diff import DiffOptions, json_diff, render_diff
+
+    since = arguments.get("since", "whole")
+    options = DiffOptions(
+        paths=tuple(arguments.get("paths", ())), stat=arguments.get("stat", False),
+        since=RANGES[since], uncommitted=since == UNCOMMITTED,
+    )  # fmt: skip
+    found = desk.service.diff(arguments["worker"], options)
+    shown = shortened(render_diff(found, width=None, color=False))
+    note = f"note: {found.note}\n" if found.note else ""
+    return Answer(note + (shown or "no changes"), {**json_diff(found), "diff": shown})
+
+
+def _comments(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.observe.workers.show_text import json_show
+
+    found = json_show(desk.service.show(arguments["worker"]))
+    said = found["conversation"]
+    review = found["review"]
+    lines = [f"{one['from']}: {one['text']}" for one in said]
+    if review is not None:
+        lines.append(f"{review['verdict']} by {review['identity']}: {review['note']}")
+    data = {name: found[name] for name in ("worker", "state", "review", "returned")}
+    return Answer("\n".join(lines) or "no comments", {**data, "comments": said})
+
+
+def _approve(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    results = desk.service.approve(
+        arguments.get("workers", ()), note=arguments.get("note", ""), at=arguments.get("at")
+    )
+    return _outcomes(as_json(results), "approved", "nothing waits for a review")
+
+
+def _reject(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    rejected = desk.service.reject(arguments["worker"], note=arguments["note"])
+    return Answer(f"{rejected.worker_id} is {rejected.state}", as_json(rejected))
+
+
+def _merge(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    workers = arguments.get("workers", [])
+    if arguments.get("dry_run", False):
+        planned = as_json(desk.service.plan_merge(workers, everything=not workers))
+        lines = [f"window {one['window']}: {one['worker']}" for one in planned]
+        return Answer("\n".join(lines) or "nothing is approved", {"plan": planned})
+    results = desk.service.merge(workers, everything=not workers)
+    return _outcomes(as_json(results), "landed", "nothing is approved")
+
+
+def _queue(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.landing.queue_status import json_lineup
+    from gitworker.landing.queue_text import render_lineup
+
+    found = desk.service.queue()
+    shown = render_lineup(found, width=None, color=False)
+    return Answer(shown or "the queue is empty", json_lineup(found))
+
+
+def _resume(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    worker = desk.service.resume(arguments["worker"])
+    return Answer(f"{worker.worker_id} is {worker.state}", as_json(worker))
+
+
+def _wait(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    waited = desk.service.wait(
+        arguments["worker"], arguments.get("for"),
+        timeout_s=arguments.get("timeout_s", ANSWER_S), also=desk.stop.descriptors(),
+    )  # fmt: skip
+    return Answer(f"{waited.worker} is {waited.state}", as_json(waited))
+
+
+def _outcomes(results: list[dict[str, Any]], key: str, nothing: str) -> Answer:
+    """Return one line for each worker: the outcome, or the error that prevented it."""
+    lines = []
+    for one in results:
+        if one[key]:
+            lines.append(f"{one['worker']} {key} at {one['commit'][:10]}")
+        else:
+            error = one["error"]
+            hint = f" (hint: {error['hint']})" if error["hint"] else ""
+            lines.append(f"{one['worker']} not {key}: {error['message']}{hint}")
+    return Answer("\n".join(lines) or nothing, {"results": results})
+
+
+TOOLS = (
+    Tool(
+        "spawn", _spawn,
+        "Give a worker a task: a branch and a worktree. The worker is created if it is new. This"
+        " starts no agent: send one to the path that is returned.",
+        required=("worker",),
+        worker=text("A name such as auth: lower-case letters, digits, hyphens."),
+        task=text("The task's id. Default: made of the title or the text."),
+        title=text("The task's title."),
+        text=text("The work to do, as the worker will read it."),
+        from_=text("A revision, or another worker whose work this builds on. Default: the target."),
+    ),
+    Tool("status", _status, "Show all workers with state, progress and news.", reads=True),
+    INBOX,
+    SEND,
+    Tool(
+        "diff", _diff, "Show the changes of a worker, by default those that would land.",
+        reads=True, required=("worker",),
+        worker=text("A worker, a task or a branch."),
+        paths=texts("Only these files or directories."),
+        stat=flag("Only the summary by file."),
+        since=choice(
+            "request: since the last hand-in; review: since the commit that was judged last;"
+            " uncommitted: the uncommitted work. Default: whole.", *RANGES,
+        ),
+    ),
+    Tool(
+        "comments", _comments,
+        "Show the conversation about a worker's task: requests, verdicts, questions, notes.",
+        reads=True, required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "approve", _approve,
+        "Approve work that was handed in; it is rebased onto the target, and `merge` lands it.",
+        workers=texts("The workers. Default: all that wait for a review."),
+        note=text("A note for the worker.", empty=True),
+        at=text("For one worker: the newest commit that you have seen."),
+    ),
+    Tool(
+        "reject", _reject, "Send work back to its worker with a request for changes.",
+        required=("worker", "note"),
+        worker=text("A worker, a task or a branch."), note=text("The requested changes."),
+    ),
+    Tool(
+        "merge", _merge,
+        "Land approved work on the target, after the verify commands have passed. May take long.",
+        workers=texts("The workers. Default: all approved work, in the queue's order."),
+        dry_run=flag("Only show the windows in which the work would land."),
+    ),
+    Tool("queue", _queue, "Show the landing queue and the last landings.", reads=True),
+    Tool(
+        "resume", _resume, "Take up failed, stale or returned work of a worker in place.",
+        required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "wait", _wait,
+        "Wait until a worker is no longer at work, or has a verdict, has landed, or is in a state."
+        " Without that in time this fails with the code timeout.",
+        reads=True, required=("worker",),
+        worker=text("A worker, a task or a branch."),
+        for_=text("verdict, landed, or a state such as in_review. Default: not at work."),
+        timeout_s=number(f"How long to wait. Default: {ANSWER_S}.", 0, WAIT_MAX_S),
+    ),
+)  # fmt: skip

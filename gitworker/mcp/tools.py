@@ -1,0 +1,140 @@
+"""The parts of a tool: its declaration, its answer, and the desk from which it reaches the service.
+
+A tool works for the identity of its desk. No argument names another caller.
+"""
+
+from __future__ import annotations
+
+from gitworker.mcp.rules_arguments import check_arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from gitworker.mcp.stop import Stop
+    from gitworker.service import Service
+
+    Schema = Mapping[str, Any]
+    Run = Callable[["Desk", dict[str, Any]], "Answer"]
+
+TEXT_MAX = 60_000  # characters: about the most that a client passes to its model
+CUT = "\n… cut: {left} more characters"
+
+
+class Answer:
+    """The result of a tool as text and as JSON; `delivered` is called after it was sent."""
+
+    __slots__ = ("data", "delivered", "text")
+
+    def __init__(
+        self, text: str, data: dict[str, Any], *, delivered: Callable[[], object] | None = None
+    ) -> None:
+        self.text = text
+        self.data = data
+        self.delivered = delivered
+
+
+class Desk:
+    """One call: the service for the caller, the signal that ends its waits, the notices."""
+
+    __slots__ = ("identity", "notices", "service", "stop")
+
+    def __init__(self, service: Service, identity: str, stop: Stop, notices: list[str]) -> None:
+        self.service = service
+        self.identity = identity
+        self.stop = stop
+        self.notices = notices
+
+
+class Tool:
+    """A tool: its declaration and the function that runs it.
+
+    The calls of a server in one `lane` run one after the other, in their order.
+    """
+
+    __slots__ = ("description", "lane", "name", "reads", "run", "schema")
+
+    def __init__(
+        self,
+        name: str,
+        run: Run,
+        description: str,
+        *,
+        reads: bool = False,
+        lane: str | None = None,
+        required: tuple[str, ...] = (),
+        **parameters: Schema,
+    ) -> None:
+        self.name = name
+        self.run = run
+        self.description = description
+        self.reads = reads
+        self.lane = lane
+        self.schema = {
+            "type": "object",
+            "properties": {one.rstrip("_"): parameter for one, parameter in parameters.items()},
+            "required": list(required),
+            "additionalProperties": False,
+        }
+
+    def declaration(self) -> dict[str, Any]:
+        """Return the tool as `tools/list` shows it."""
+        hints = {"readOnlyHint": self.reads, "openWorldHint": False}
+        if not self.reads:
+            hints["destructiveHint"] = False
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.schema,
+            "annotations": hints,
+        }
+
+    def __call__(self, desk: Desk, arguments: dict[str, Any]) -> Answer:
+        """Check the arguments and run the tool; raise Invalid for wrong ones."""
+        check_arguments(self.name, self.schema, arguments)
+        return self.run(desk, arguments)
+
+
+def text(description: str, *, empty: bool = False) -> Schema:
+    """Return the schema of a text."""
+    return {"type": "string", "description": description} | ({} if empty else {"minLength": 1})
+
+
+def choice(description: str, *values: str) -> Schema:
+    """Return the schema of one of several words."""
+    return {"type": "string", "description": description, "enum": list(values)}
+
+
+def number(description: str, low: float, high: float) -> Schema:
+    """Return the schema of a number between two limits."""
+    return {"type": "number", "description": description, "minimum": low, "maximum": high}
+
+
+def integer(description: str) -> Schema:
+    """Return the schema of a positive integer."""
+    return {"type": "integer", "description": description, "minimum": 1}
+
+
+def flag(description: str) -> Schema:
+    """Return the schema of a truth value."""
+    return {"type": "boolean", "description": description}
+
+
+def texts(description: str) -> Schema:
+    """Return the schema of a list of texts."""
+    items = {"type": "string", "minLength": 1}
+    return {"type": "array", "description": description, "items": items}
+
+
+def as_json(result: Any) -> Any:
+    """Return a result of the service as JSON data."""
+    from gitworker.service.results import to_json  # 20 ms, for the first tool only
+
+    return to_json(result)
+
+
+def shortened(text: str) -> str:
+    """Return a text with at most as many characters as an answer may have, and a note if cut."""
+    left = len(text) - TEXT_MAX
+    return text if left <= 0 else text[:TEXT_MAX] + CUT.format(left=left)

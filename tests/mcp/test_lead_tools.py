@@ -1,0 +1,68 @@
+"""The tools of a directing agent: it spawns, looks, reviews, judges and lands."""
+
+from fixtures.repos import Repo
+from gitworker.mcp.tools import TEXT_MAX
+from tests.mcp.kit import connected
+from tests.workers.world import World
+
+NAMES = [
+    "spawn", "status", "inbox", "send", "diff", "comments", "approve", "reject", "merge", "queue",
+    "resume", "wait",
+]  # fmt: skip
+
+
+def test_a_task_from_spawn_to_landed(world: World) -> None:
+    """Work is given, returned once, approved and landed by tools alone."""
+    with connected(world.root) as hq:
+        assert hq.names() == NAMES
+        place = hq.call("spawn", worker="auth", task="login", text="Build it")["path"]
+        with connected(world.path("auth")) as auth:
+            Repo(world.path("auth")).write({"form.py": "1\n"})
+            auth.call("commit", message="Add the form")
+            auth.call("done", note="please look")
+            assert hq.call("wait", worker="auth")["state"] == "IN_REVIEW"
+            assert "form.py" in hq.call("diff", worker="auth", stat=True)["diff"]
+            hq.call("reject", worker="auth", note="A test is missing")
+            (verdict,) = [
+                item["payload"] for item in auth.call("inbox")["items"]
+                if item["kind"] == "review_result"
+            ]  # fmt: skip
+            assert verdict["note"] == "A test is missing"
+            Repo(world.path("auth")).write({"test_form.py": "1\n"})
+            auth.call("commit", message="Add a test")
+            auth.call("done")
+        assert "test_form" in hq.call("diff", worker="auth", since="review")["diff"]
+        assert "A test is missing" in str(hq.call("comments", worker="auth"))
+        assert hq.call("approve")["results"][0]["approved"] is True
+        assert [one["worker_id"] for one in hq.call("queue")["queue"]] == ["auth"]
+        assert [one["worker"] for one in hq.call("merge", dry_run=True)["plan"]] == ["auth"]
+        (landed,) = hq.call("merge", workers=["auth"])["results"]
+        assert landed["commit"] == world.tip()
+        assert hq.call("wait", worker="auth", **{"for": "landed"})["has_landed"] is True
+        assert hq.call("status")["workers"][0]["state"] == "COMPLETED"
+    assert place.endswith("worktrees/login")
+
+
+def test_refusals_are_results(world: World) -> None:
+    """Several workers: each failure is a line of the result; one worker: an error with its code."""
+    world.spawn("auth", "login")
+    with connected(world.root) as hq:
+        (result,) = hq.call("approve", workers=["auth"])["results"]
+        assert result["error"]["code"]
+        assert hq.fail("diff", worker="nobody")["code"] == "not_found"
+        assert hq.fail("wait", worker="auth", timeout_s=0)["code"] == "timeout"
+        assert hq.fail("wait", worker="auth", **{"for": "lunch"})["code"] == "usage"
+        assert hq.fail("spawn", worker="auth", task="other")["code"]
+        hq.call("merge")
+        with connected(world.path("auth")) as auth:
+            auth.call("fail", reason="no")
+        assert hq.call("resume", worker="auth")["state"] == "WORKING"
+
+
+def test_a_long_diff_is_cut(world: World) -> None:
+    """A diff above the size that a model can read is cut, and the answer names the rest."""
+    world.in_review("auth", "login", {"big.txt": "line\n" * 40_000})
+    with connected(world.root) as hq:
+        text = hq.call("diff", worker="auth")["diff"]
+    assert len(text) < TEXT_MAX + 100
+    assert text.splitlines()[-1].startswith("… cut: ")

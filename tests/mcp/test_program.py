@@ -1,0 +1,44 @@
+"""The program: only answers reach standard output, and its end is that of its input."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.workers.world import World
+
+CALLS = (
+    {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+    {"id": 2, "method": "tools/call", "params": {"name": "commit", "arguments": {"message": "A"}}},
+)
+
+
+def serve(directory: Path, given: bytes, *words: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run the program to its end with this input."""
+    return subprocess.run(
+        ["git", "worker", "mcp", *words], cwd=directory, input=given, check=False, timeout=60,
+        capture_output=True,
+    )  # fmt: skip
+
+
+def test_hooks_neither_read_requests_nor_write_answers(world: World) -> None:
+    """A hook of the user's that reads standard input and prints cannot disturb the protocol."""
+    hook = world.root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ncat\necho printed\necho printed >&2\n")
+    hook.chmod(0o755)
+    world.spawn("auth", "login")
+    (world.path("auth") / "new").write_text("1\n")
+    given = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in CALLS)
+    done = serve(world.path("auth"), given + b'{"jsonrpc": "2.0", "id": 3, "method": "pi')
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["isError"] is False, answers[1]
+    assert done.returncode == 0
+    assert world.git("log", "--format=%s", "main..auth/login") == "A"
+
+
+def test_outside_a_repository(tmp_path: Path) -> None:
+    """Outside a repository it fails with one line on standard error."""
+    done = serve(tmp_path, b"")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"is not inside a git repository" in done.stderr
