@@ -113,7 +113,7 @@ def _require_whole(repository: Repository) -> Repository:
         f"{repository.top} belongs to {repository.git_dir} only by GIT_DIR: git would not find"
         " it from the agents' shells",
         f"echo {quoted(f'gitdir: {repository.git_dir}')} >{quoted(repository.top or '.')}/.git"
-        "   (and unset GIT_DIR)",
+        "   # and unset GIT_DIR",
         code="not_a_repository",
     )
 
@@ -128,7 +128,7 @@ def _refuse_copy(repository: Repository) -> None:
         return
     raise Refused(
         f"{top} is a copy of the worktree {place}: its .git file points to the original",
-        f"cd {quoted(os.path.dirname(top))} && git worker fsck --repair   (in a copied repository)",
+        f"cd {quoted(os.path.dirname(top))} && git worker fsck --repair   # in a copied repository",
         code="copied_worktree",
     )
 
@@ -185,7 +185,7 @@ def open_store(
         raise Unavailable(
             f"{link} holds a bus of its own beside gitworker's in {paths.root}: messages would be"
             " divided between the two",
-            f"mv {quoted(link)} {quoted(f'{link}-kept')}   (then publish there no more)",
+            f"mv {quoted(link)} {quoted(f'{link}-kept')}   # then publish there no more",
             code="two_buses",
         )
     _make_link(paths, main_top)
@@ -227,7 +227,7 @@ def _require_utf8(path: str) -> None:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         raise Unavailable(
             f"the path {shown} is not UTF-8, as the database requires",
-            "mv the repository to a directory whose name is UTF-8",
+            "mv <directory> <new-place>   # to a name that is UTF-8",
             code="not_utf8",
         ) from None
 

@@ -219,7 +219,7 @@ def misplaced_text(path: str) -> str:
 def misplaced_hint(path: str) -> str:
     """Return the repair command; a file in the database's place must be moved by a person."""
     if os.path.basename(path) == DATABASE:
-        return f"mv {quoted(path)} {quoted(path)}.found   (then restore {DATABASE} from a copy)"
+        return f"mv {quoted(path)} {quoted(path)}.found   # then restore {DATABASE} from a copy"
     return "git worker fsck --repair"
 
 
@@ -251,7 +251,7 @@ def require_repository(
         start = os.getcwd() if start is None else start
     except FileNotFoundError:
         raise Unavailable(
-            "the current directory no longer exists", "cd DIRECTORY", code="no_directory"
+            "the current directory no longer exists", "cd <directory>", code="no_directory"
         ) from None
     git_dir = env.get("GIT_DIR")
     if git_dir:

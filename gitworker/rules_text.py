@@ -12,6 +12,13 @@ INVISIBLE = frozenset(
 ).union(map(chr, range(0xFE00, 0xFE0E)), map(chr, range(0xE0100, 0xE01F0)))
 # Characters that a shell takes literally; letters and digits are tested apart.
 UNQUOTED = frozenset("@%+=:,./-_")
+# Words that stand for a user's own in a hint, as in `git worker assign auth <task>`. A hint ends
+# with one or quotes it, so that a shell or the command refuses the hint as it is.
+PLACEHOLDERS = frozenset({
+    "branch", "clone", "command", "commit", "directory", "epoch", "key", "mail", "name",
+    "new-branch", "new-name", "new-place", "number", "other-branch", "pattern", "reason", "task",
+    "text", "type", "url", "worker",
+})  # fmt: skip
 
 
 def is_shown(text: str) -> bool:
@@ -45,6 +52,11 @@ def quoted(text: str) -> str:
         return text
     inner = text.replace("'", "'\"'\"'")
     return f"'{inner}'"
+
+
+def is_placeholder(word: str) -> bool:
+    """Return whether a word is a placeholder of a hint: `<task>`."""
+    return word[:1] == "<" and word[-1:] == ">" and word[1:-1] in PLACEHOLDERS
 
 
 def _escaped(character: str) -> str:

@@ -117,12 +117,12 @@ def missing_target(session: Session) -> Refused:
     if session.git.find_oid("HEAD") is None:
         return Refused(
             f"the target branch {name} has no commit yet",
-            "git commit --allow-empty -m Start   (or: git config worker.target BRANCH)",
+            "git commit --allow-empty -m Start   # or: git config worker.target <branch>",
             code="no_target",
         )
     return Refused(
         f"the target branch {name} does not exist",
-        "git config worker.target NAME",
+        "git config worker.target <name>",
         code="no_target",
-        detail=f"or create it: git branch {name} COMMIT",
+        detail=f"or create it: git branch {name} <commit>",
     )

@@ -55,7 +55,7 @@ def require_prompt(words: Sequence[str], prompt: str, *, task: str) -> None:
     if not prompt and uses_prompt(words):
         raise Invalid(
             f"the command uses the prompt, but {task} has neither text nor title",
-            "git worker spawn WORKER -m TEXT -- CMD...",
+            "git worker spawn <worker> -m <text> -- <command>",
         )
 
 

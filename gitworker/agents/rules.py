@@ -31,11 +31,11 @@ BACKGROUND = "gitworker.hookentry"
 ARGUMENT_MAX = 131_071  # MAX_ARG_STRLEN of Linux, without the final NUL
 # A state without work for an agent, in words, and the command that helps.
 NO_WORK = {
-    "IDLE": ("has no task", "git worker assign {worker} TASK"),
-    "IN_REVIEW": ("is in review", "git worker reject {worker} -m TEXT"),
-    "APPROVED": ("is approved", "git worker reject {worker} -m TEXT"),
-    "STALE": ("is stale (its review takes long)", "git worker reject {worker} -m TEXT"),
-    "COMPLETED": ("has landed", "git worker assign {worker} TASK"),
+    "IDLE": ("has no task", "git worker assign {worker} <task>"),
+    "IN_REVIEW": ("is in review", "git worker reject {worker} -m <text>"),
+    "APPROVED": ("is approved", "git worker reject {worker} -m <text>"),
+    "STALE": ("is stale (its review takes long)", "git worker reject {worker} -m <text>"),
+    "COMPLETED": ("has landed", "git worker assign {worker} <task>"),
 }
 
 

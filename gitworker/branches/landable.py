@@ -15,7 +15,7 @@ def require_landable(session: Session, worker: str, tips: Sequence[Oid], *, base
     """
     _require(
         session, tips, base=base, action=f"{worker} cannot land",
-        hint="git reset --soft {commit}^   (in its worktree; then commit again)",
+        hint="git reset --soft {commit}^   # in its worktree; then commit again",
     )  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def require_startable(session: Session, start: str, tip: Oid, *, target: Oid) ->
     """
     _require(
         session, [tip], base=target, action=f"no worker can start from {start}",
-        hint="git worker spawn … --from {commit}^",
+        hint="git worker spawn --from {commit}^ <worker> <task>",
     )  # fmt: skip
 
 

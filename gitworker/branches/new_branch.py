@@ -34,14 +34,14 @@ def choose_base(
     if blocker in refs:
         raise Refused(
             f"the branch {worker} exists, so git allows no branch {worker}/{task}",
-            f"git branch -m {worker} NEW-NAME   (or choose another worker id)",
+            f"git branch -m {worker} <new-name>   # or choose another worker id",
             code="name_blocked",
         )
     if ref in refs:
         branch = branch_of(worker, task)
         raise Refused(
             f"the branch {branch} exists already",
-            f"git branch -m {branch} NEW-NAME   (keeps its work; or choose another task id)",
+            f"git branch -m {branch} <new-name>   # keeps its work; or choose another task id",
             code="branch_exists",
         )
     target = refs.get(session.target)

@@ -41,7 +41,7 @@ def choose_remote(session: Session, branch: str | None, name: str | None = None)
         listed = f"git knows {', '.join(sorted(remotes))}" if remotes else "git knows no remote"
         raise Refused(
             f"which remote should be used? {listed}",
-            "git worker done --push --remote NAME   (or: git remote add origin URL)",
+            "git worker done --push --remote <name>   # or: git remote add origin <url>",
             code="no_remote",
         )
     require_remote(session, chosen)

@@ -125,7 +125,7 @@ def require_remote(session: Session, name: str) -> None:
         listed = ", ".join(sorted(known_remotes(session))) or "none"
         raise Refused(
             f"remote {name!r} does not exist (git knows: {listed})",
-            f"git remote add {name} URL   (or: git config worker.merge.remote NAME)",
+            f"git remote add {name} <url>   # or: git config worker.merge.remote <name>",
             code="no_remote",
         )
 
@@ -173,6 +173,6 @@ def _ahead(session: Session, local: Oid, tip: Oid) -> GitWorkerError:
         return Refused(text, f"git push {remote} {name}", code="target_ahead")
     return Conflict(
         f"{text}, and {remote} has others",
-        f"git rebase {remote}/{name} {name}   (or move your commits to a branch of their own)",
+        f"git rebase {remote}/{name} {name}   # or move your commits to a branch of their own",
         code="target_diverged",
     )

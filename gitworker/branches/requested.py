@@ -71,8 +71,8 @@ def require_tip(session: Session, worker: Worker, tips: BranchTips, commit: str)
     raise Conflict(
         f"--at takes the newest commit of {worker.branch}, and {len(above)} came after"
         f" {wanted[:12]}",
-        f"git worker approve {worker.worker_id} --at {tips.branch[:12]}   (or: git worker reject"
-        f" {worker.worker_id} -m 'Remove them')",
+        f"git worker approve {worker.worker_id} --at {tips.branch[:12]}   # or: git worker reject"
+        f" {worker.worker_id} -m 'Remove them'",
         code="not_the_tip",
         detail=_listed(session, [Oid(oid) for oid in above]),
     )
@@ -93,7 +93,7 @@ def later_refusal(
         )
     return Conflict(
         message,
-        f"git worker approve {name} --at {tips.branch[:12]}   (after: git worker diff {name})",
+        f"git worker approve {name} --at {tips.branch[:12]}   # after: git worker diff {name}",
         code="later_commits",
         detail=_listed(session, found.later),
     )

@@ -43,7 +43,7 @@ def approve_refusal(
         return None
     return Refused(
         f"worker {worker} is stacked on {parent}, and {parent} is not approved yet",
-        f"git worker approve {parent} {worker}   (or drop it: git worker cancel {parent})",
+        f"git worker approve {parent} {worker}   # or drop it: git worker cancel {parent}",
         code="parent_first",
     )
 

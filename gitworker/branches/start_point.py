@@ -43,7 +43,7 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
         raise Refused(
             f"{found.worker_id} is itself stacked on {task} of {worker}",
             f"git worker spawn {worker} {task} --from {BRANCHES}{found.branch}"
-            f"   (once {found.worker_id} has dropped it by: git worker sync)",
+            f"   # once {found.worker_id} has dropped it by: git worker sync",
             code="stacked_in_a_circle",
         )
     common_dir = session.repository.common_dir
@@ -59,7 +59,8 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
         if other is not None and session.git.find_oid(other) != tip:
             raise Refused(
                 f"{name} is a worker or its task, and also {prefix}{name}",
-                f"--from {found.branch}   (or: --from {prefix}{name})",
+                f"git worker spawn --from {prefix}{name} <worker> <task>"
+                f"   # or: --from {found.branch}",
                 code="ambiguous_start",
             )
     return Parent(found, tip)

@@ -98,7 +98,7 @@ def require_claims_kept(store: Store, worker: str) -> None:
     )
     raise Conflict(
         f"worker {worker} lost its claim on {shown}",
-        f"git worker claim take '{lost[0][0]}'   (when it is free)",
+        f"git worker claim take '{lost[0][0]}'   # when it is free",
         code="claim_lost",
     )
 

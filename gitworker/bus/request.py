@@ -7,8 +7,9 @@ from gitworker import clock
 from gitworker.bus.following.follow_messages import MAX_WAIT_S, message_fields
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
+from gitworker.rules_text import quoted
 from gitworker.store.api import Store, Waker
-from gitworker.store.messages.mailbox import find_message, find_reply, newest_seq
+from gitworker.store.messages.mailbox import StoredMessage, find_message, find_reply, newest_seq
 
 
 def wait_reply(
@@ -39,11 +40,16 @@ def wait_reply(
             return message_fields(reply, blobs=paths.blobs)
         left_s = (deadline - clock.monotonic_ms()) / 1000
         if not left_s > 0:  # also true for a NaN
-            addressee = (own.to_agent if own else None) or "the addressee"
-            raise Conflict(
-                f"{addressee} did not answer within {timeout_s:g} s",
-                f"git worker msg request … --id {asked} --timeout 600   (waits, sends nothing)",
-                code="timeout",
-            )
+            raise _timeout(asked, own, timeout_s)
         waker.wait(min(left_s, MAX_WAIT_S))
         check()
+
+
+def _timeout(asked: str, own: StoredMessage | None, timeout_s: float) -> Conflict:
+    to = (own.to_agent if own else None) or "the addressee"
+    kept = f"{quoted(own.type)} --to {to} --id {asked}" if own else f"<type> --id {asked}"
+    return Conflict(
+        f"{to} did not answer within {timeout_s:g} s",
+        f"git worker msg request {kept} --timeout 600   # waits, sends nothing",
+        code="timeout",
+    )

@@ -67,14 +67,16 @@ def check_type(text: str) -> None:
         raise Invalid(
             f"there is no message type {text}: private types begin with {PRIVATE!r}",
             f"git worker msg send {PRIVATE}{text.removeprefix(PRIVATE) or 'note'}"
-            f"   (or one of: {', '.join(sorted(PUBLIC_TYPES - {MessageType.HEARTBEAT}))})",
+            f"   # or one of: {', '.join(sorted(PUBLIC_TYPES - {MessageType.HEARTBEAT}))}",
         )
 
 
 def check_addressee(type: str, to: str | None) -> None:
     """Raise Invalid for a `cmd` to all agents: no supervisor carries it out."""
     if type == MessageType.CMD and to is None:
-        raise Invalid("a cmd needs an addressee", "git worker stop WORKER   (or: pause, continue)")
+        raise Invalid(
+            "a cmd needs an addressee", "git worker stop <worker>   # or: pause, continue"
+        )
 
 
 def check_payload(

@@ -154,7 +154,7 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
     if "\0" in payload or not is_json(reader, payload):
         raise Invalid(
             f"the payload is not valid JSON: {ascii(payload[:60])}",
-            f"{EXAMPLE}   (or @FILE, or - for stdin)",
+            f"{EXAMPLE}   # or @FILE, or - for stdin",
         )
     if may_be_deep(payload):
         from gitworker.bus.encode import require_shallow  # json: 8 ms, only for deep payloads

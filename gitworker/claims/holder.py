@@ -268,7 +268,7 @@ def require_epoch(session: Session, verb: str, name: str, epoch: int | None) -> 
     if epoch is None and not is_one(session.actor):
         raise Invalid(
             f"all shells outside the worktrees share {session.actor}, so --epoch is required",
-            f"git worker claim {verb} {quoted(name)} --epoch N   (as `claim take` printed it)",
+            f"git worker claim {verb} {quoted(name)} --epoch <epoch>   # from `claim take`",
             code="usage",
         )
 

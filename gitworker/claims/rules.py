@@ -45,7 +45,7 @@ def parse_name(text: str) -> str:
         raise Invalid(
             f"{text!r} is not a name for a claim: use a task id, path:PATTERN or KIND:NAME; a"
             " kind has lower-case letters, digits and '-'",
-            "git worker claim take 'path:src/**'   (or: x:deploy)",
+            "git worker claim take 'path:src/**'   # or: x:deploy",
         )
     if kind == "task":
         raise Invalid(f"a task is claimed by its id alone: {rest}", f"git worker claim take {rest}")
@@ -96,7 +96,7 @@ def parse_lease_ms(lease_s: float) -> int:
         raise Invalid(
             f"a lease of {lease_s:g} s is not possible: it must be more than 0 and at most"
             f" {LEASE_MAX_MS // 1000} s",
-            "git worker claim take NAME --ttl 60",
+            "git worker claim take --ttl 60 <name>",
         )
     return max(1, int(lease_s * 1000))
 
@@ -116,7 +116,7 @@ def task_refusal(
     if status is None:
         return NotFound(
             f"there is no task {task}",
-            f"git worker spawn WORKER {task}   (to claim a name that is not a task: x:{task})",
+            f"git worker spawn '<worker>' {task}   # to claim a name that is not a task: x:{task}",
         )
     if status in HELD:
         if assigned == asker:

@@ -112,7 +112,7 @@ def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
     message = f"there is no command {words!r}"
     hint = SUGGESTIONS.get(words)
     if hint is not None:
-        worker = next((quoted(word) for word in args[1:] if word[:1] != "-"), "WORKER")
+        worker = next((quoted(word) for word in args[1:] if word[:1] != "-"), "<worker>")
         return Invalid(message, hint.replace("{worker}", worker), code="usage")
     if not group and _is_worker(args[0]):
         return Invalid(f"{message}: it is a worker", f"{PROGRAM} show {words}", code="usage")

@@ -29,8 +29,8 @@ def bug_report(error: BaseException, words: list[str], *, summary: str) -> str:
     return "\n".join(
         (
             f"error: this is a bug in gitworker: {summary}",
-            "hint: git worker recover   (finishes or rolls back an interrupted operation); please"
-            " report the lines below",
+            "hint: git worker recover   # finishes or rolls back an interrupted operation;"
+            " please report the lines below",
             "",
             "----- report -----",
             f"command   git worker {' '.join(words)}",

@@ -9,6 +9,7 @@ from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error, is_environment_error
 from gitworker.repo.plumbing.opening import OpeningAnswers
+from gitworker.rules_text import is_placeholder
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130
@@ -25,10 +26,10 @@ def run_command(words: list[str], opening: OpeningAnswers | None = None) -> int:
         from click.shell_completion import shell_complete  # 1 ms, for the shell only
 
         return shell_complete(GROUP, {"obj": CommandLine()}, PROGRAM, COMPLETE, instruction)
-    as_json = "--json" in words[: words.index("--") if "--" in words else None]
-    call = CommandLine(as_json=as_json, opening=opening)
+    own_words = words[: words.index("--") if "--" in words else None]
+    call = CommandLine(as_json="--json" in own_words, opening=opening)
     try:
-        return _run(call, words)
+        return _run(call, words, own_words)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
@@ -43,8 +44,9 @@ def run_command(words: list[str], opening: OpeningAnswers | None = None) -> int:
             call.opening.abandon()
 
 
-def _run(call: CommandLine, words: list[str]) -> int:
+def _run(call: CommandLine, words: list[str], own_words: list[str]) -> int:
     try:
+        _refuse_placeholders(own_words)
         with GROUP.make_context(PROGRAM, list(words), obj=call) as context:
             status = GROUP.invoke(context)
             return status if isinstance(status, int) else 0
@@ -58,6 +60,15 @@ def _run(call: CommandLine, words: list[str]) -> int:
         if not is_environment_error(error):
             raise
         return complain(as_gitworker_error(error))  # as text: standard output may be full
+
+
+def _refuse_placeholders(own_words: list[str]) -> None:
+    for word in own_words:
+        if is_placeholder(word):
+            message = (
+                f"{word} is a placeholder of a hint; write your own {word[1:-1]} instead of it"
+            )
+            raise Invalid(message, f"{PROGRAM} {own_words[0]} -h", code="usage")
 
 
 def _usage_error(error: click.ClickException) -> Invalid:

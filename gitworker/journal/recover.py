@@ -102,7 +102,7 @@ def _refuse_open(session: Session, concerns: Callable[[Operation], bool]) -> Non
         raise Conflict(
             f"an interrupted {found[0].kind} of {found[0].worker_id} can be neither finished nor"
             " rolled back yet",
-            "git worker recover   (it reports the reason)",
+            "git worker recover   # it reports the reason",
             code="unfinished_act",
         )
 

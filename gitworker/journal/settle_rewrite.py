@@ -117,7 +117,7 @@ def _follow_push(session: Session, operation: Operation, remote: str) -> None:
     if operation.step == PUSHING:
         raise Conflict(
             f"it is not known whether {remote} took the push of {operation.worker_id}",
-            "git worker recover   (it asks the remote)",
+            "git worker recover   # it asks the remote",
             code="push_unknown",
         )
     ref, new = data.target_ref, data.new

@@ -182,7 +182,7 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
     tip = find_tip(session.git, session.repository.common_dir, worker.ref)
     return Conflict(
         f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
-        f"git worker approve {worker.worker_id}{f' --at {tip[:12]}' if tip else ''}   (after: git"
-        f" worker diff {worker.worker_id})",
+        f"git worker approve {worker.worker_id}{f' --at {tip[:12]}' if tip else ''}   # after: git"
+        f" worker diff {worker.worker_id}",
         code="approval_withdrawn",
     )

@@ -11,7 +11,13 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free, take_claim
 from gitworker.errors import Conflict, NotFound
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.rules import busy_refusal, is_landed, task_refusal, waits_for_dependencies
+from gitworker.lifecycle.rules import (
+    busy_refusal,
+    is_landed,
+    name_refusal,
+    task_refusal,
+    waits_for_dependencies,
+)
 from gitworker.model.ids import Branch, Oid, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerEvent
@@ -67,6 +73,8 @@ def require_assignable(
     if found is not None:
         refusal = busy_refusal(found.worker_id, found.state, found.task_id)
     stored = find_task(reader, task)
+    if refusal is None and stored is None:
+        refusal = name_refusal(worker, task)
     if refusal is None and stored is not None:
         refusal = task_refusal(
             stored.id,

@@ -36,6 +36,6 @@ def require_worker(reader: Reader, name: str | None, session: Session) -> Worker
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
         raise NotFound(
             f"no worker, task or branch is called {ascii(name)[:80]}",
-            f"git worker list   (there {'is ' + shown if names else 'are no workers yet'})",
+            f"git worker list   # there {'is ' + shown if names else 'are no workers yet'}",
         )
     return found

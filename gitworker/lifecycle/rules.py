@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gitworker.errors import GitWorkerError, Refused
+from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
@@ -21,11 +21,12 @@ HELD = frozenset(
     }
 )
 NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
+HELP_WORDS = frozenset({"TASK", "TEXT", "WORKER"})  # the placeholders of the help
 NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
-    TaskStatus.COMPLETED: "git worker list   (this work has landed: choose another task id)",
-    TaskStatus.CANCELLED: "git worker undo --list   (undo its cancel by number)",
-    TaskStatus.BLOCKED: "git worker list   (no retries are left: choose another task id)",
+    TaskStatus.COMPLETED: "git worker list   # this work has landed: choose another task id",
+    TaskStatus.CANCELLED: "git worker undo --list   # undo its cancel by number",
+    TaskStatus.BLOCKED: "git worker list   # no retries are left: choose another task id",
 }
 
 
@@ -120,6 +121,16 @@ def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitW
     )
 
 
+def name_refusal(worker: str, task: str) -> GitWorkerError | None:
+    """Return why a new task cannot have a name: it is a placeholder of the help; else None."""
+    if task not in HELP_WORDS:
+        return None
+    return Invalid(
+        f"{task} is the placeholder of the help for a task's name; write the name itself",
+        f"git worker spawn {worker} <task>",
+    )
+
+
 def task_refusal(
     task: str, status: TaskStatus, *, waits_for: list[str], holder: str | None, retries_left: bool
 ) -> GitWorkerError | None:
@@ -150,7 +161,7 @@ def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError |
     if actor == worker:
         return Refused(
             f"worker {worker} cannot review its own work",
-            "ask another worker or a person to review it   (setting: review.self)",
+            f"git worker wait {worker} --for verdict   # by another worker; setting: review.self",
             code="not_allowed",
         )
     return None

@@ -74,7 +74,7 @@ def read_agents(session: Session, *, include_all: bool = False) -> AgentList:
 def render_agents(found: AgentList, *, width: int | None, color: bool) -> str:
     """Return the agents as a table."""
     if not found.agents:
-        return "no agent is alive: git worker exec WORKER -- CMD"
+        return "no agent is alive: git worker exec <worker> -- <command>"
     rows = [_cells(one, found.now_ms) for one in found.agents]
     colors = {1: LIVENESS_COLORS}
     return "\n".join(table(HEAD, rows, width=width, colors=colors, color=color))

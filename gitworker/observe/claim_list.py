@@ -30,7 +30,7 @@ def render_claims(found: list[Claim], *, width: int | None, color: bool) -> str:
     if width is None:
         return "\n".join("\t".join(map(one_line, row)) for row in rows)
     if not rows:
-        return "no claims: git worker claim take NAME"
+        return "no claims: git worker claim take <name>"
     return "\n".join(table(HEAD, rows, width=width, colors={3: {EXPIRED: RED}}, color=color))
 
 

@@ -81,7 +81,7 @@ def _require_owner(place: SettingsPlace) -> None:
     if place.actor not in RESERVED:
         raise Refused(
             f"worker {place.actor} cannot change the settings of the repository",
-            f'git worker msg send x-question \'{{"text": "…"}}\' --to {HQ}',
+            f"git worker send {HQ} <text>",
             code="not_allowed",
         )
 
@@ -96,7 +96,7 @@ def _require_valid(place: SettingsPlace, name: str, values: Sequence[str]) -> st
     if name == "verify_env":
         declared_environment(values, place.sources.env)
     if name == "merge_remote" and value and value not in place.remotes:
-        raise NotFound(f"remote {text!r} does not exist", f"git remote add {text} URL")
+        raise NotFound(f"remote {text!r} does not exist", f"git remote add {text} <url>")
     if name == "target" and find_ref(place.git, ref_of(Branch(text))) is None:
         raise NotFound(f"branch {text!r} does not exist", f"git branch {text}")
     return text

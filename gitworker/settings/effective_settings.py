@@ -80,7 +80,7 @@ class SettingList(NamedTuple):
 def effective_settings(sources: Sources) -> SettingList:
     """Return every setting with its origin; a value with an error has no effect."""
     in_file, faults = read_file(sources.file_text)
-    hint = f"git commit {FILE_NAME}   (on {sources.target}, corrected)"
+    hint = f"git commit {FILE_NAME}   # on {sources.target}, corrected"
     errors = [
         SettingError(f"{fault}; nothing lands until it is corrected", hint) for fault in faults
     ]
@@ -113,7 +113,7 @@ def find_config(config: Sequence[ConfigValue], name: str) -> ConfigValue | None:
 def unset_command(entry: ConfigValue) -> str:
     """Return the command that removes an entry."""
     if entry.scope == COMMAND_SCOPE:
-        return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS   (or leave out git -c)"
+        return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS   # or leave out git -c"
     place = f"--file {quoted(entry.source)}" if entry.source else "--local"
     return f"git config {place} --unset-all {entry.key}"
 

@@ -18,7 +18,7 @@ class CyclicDependencyError(Refused):
     def __init__(self, cycle: tuple[str, str] | None = None) -> None:
         super().__init__(
             f"{cycle[0]} -> {cycle[1]}" if cycle else "Cyclic dependency detected",
-            "remove one dependency of the cycle: git worker task show TASK",
+            "git worker list   # remove one dependency of the cycle",
         )
         self.cycle = cycle
 

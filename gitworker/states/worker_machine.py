@@ -107,14 +107,14 @@ REFUSALS: Mapping[E, str] = MappingProxyType(
 # The next command for a worker in each state, for hints.
 NEXT_COMMANDS: Mapping[S, str] = MappingProxyType(
     {
-        S.IDLE: "assign {} TASK",
+        S.IDLE: "assign {} <task>",
         S.ASSIGNED: "start {}",
         S.WORKING: "done {}",
         S.IN_REVIEW: "approve {}",
         S.APPROVED: "merge {}",
         S.STALE: "resume {}",
         S.FAILED: "resume {}",
-        S.COMPLETED: "assign {} TASK",
+        S.COMPLETED: "assign {} <task>",
     }
 )
 # The command that helps after the refusal of one event, if it is another than the next one.
@@ -132,7 +132,7 @@ def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = N
     elif event in FREEING and state != S.IDLE:
         command = "cancel {}"
     elif event in AT_WORK_ONLY and (state == S.APPROVED or S.IN_REVIEW in (state, stale_from)):
-        command = "reject {} -m TEXT"
+        command = "reject {} -m <text>"
     elif event in (E.FAIL, E.STOP) and state == S.APPROVED:
         command = "cancel {}"
     elif event == E.CANCEL and state == S.COMPLETED:

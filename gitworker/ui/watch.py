@@ -88,7 +88,7 @@ def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> TaskWindo
         if (log := find_agent_log(session.paths.logs, one)) is not None
     ]
     if not wanted:
-        raise NotFound("no worker has a task", "git worker spawn WORKER TASK")
+        raise NotFound("no worker has a task", "git worker spawn <worker> <task>")
     with _alone(session):
         window, panes, is_new = _window(session, tmux, GRID, wanted[0], select=select)
         left_out = _fill(tmux, window, panes, wanted)
@@ -146,7 +146,7 @@ def require_task(worker: Worker) -> str:
     if worker.task_id is None:
         raise NotFound(
             f"worker {worker.worker_id} has no task to watch: it is {worker.state}",
-            f"git worker assign {worker.worker_id} TASK",
+            f"git worker assign {worker.worker_id} <task>",
         )
     return worker.task_id
 

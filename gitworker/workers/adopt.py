@@ -115,14 +115,14 @@ def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) 
         name = short_name(taken[0])
         raise Refused(
             f"the branch {name} exists, so {found.branch} cannot become {branch}",
-            f"git branch -m {name} NEW-NAME   (or choose another worker or task id)",
+            f"git branch -m {name} <new-name>   # or choose another worker or task id",
             code="branch_exists",
         )
     if not wanted.rename:
         raise Refused(
             f"a worker's branch is called WORKER/TASK, so {found.branch} would become {branch}",
             f"git worker adopt --rename {found.branch} {wanted.worker} {wanted.task}"
-            f"   (or keep it and copy: git branch {branch} {found.branch})",
+            f"   # or keep it and copy: git branch {branch} {found.branch}",
             code="rename_needed",
         )
     return ref

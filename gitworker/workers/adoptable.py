@@ -47,7 +47,7 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
     if at_path is not None and tip is not None and at_path.branch != ref:
         raise Refused(
             f"{name} is the path of a worktree and also another branch",
-            f"git worker adopt {real} …   (or: {BRANCHES}{name})",
+            f"git worker adopt {quoted(real)} <worker>   # or: {BRANCHES}{name}",
             code="ambiguous",
         )
     if at_path is not None:
@@ -55,7 +55,7 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
     if tip is None:
         raise NotFound(
             f"{name!r} is neither a branch nor a worktree of this repository",
-            "git branch   (and: git worktree list)",
+            "git branch   # and: git worktree list",
         )
     place = find_checkout(session.git, ref)
     if place is None:
@@ -73,7 +73,7 @@ def _in_worktree(
     if worktree == main:
         raise Refused(
             f"{session.main_top} is the main checkout and cannot belong to a worker",
-            "git switch OTHER-BRANCH   (there; then adopt the branch)",
+            "git switch <other-branch>   # there; then adopt the branch",
             code="main_checkout",
         )
     if not os.path.isdir(path) or worktree.prunable:
@@ -98,7 +98,7 @@ def _in_worktree(
     if worktree.branch is None or worktree.head is None or ref not in (None, worktree.branch):
         raise Refused(
             f"{path} is not on a branch with commits",
-            f"git -C {quoted(path)} switch -c NEW-BRANCH",
+            f"git -C {quoted(path)} switch -c <new-branch>",
             code="detached",
         )  # fmt: skip
     find_checkout(session.git, worktree.branch)  # raises if it is checked out twice
@@ -110,13 +110,13 @@ def require_adoptable(session: Session, found: AdoptableBranch) -> None:
     if found.ref == session.target:
         raise Refused(
             f"{found.branch} is the target branch and cannot belong to a worker",
-            f"git switch -c NEW-BRANCH {found.branch}",
+            f"git switch -c '<new-branch>' {found.branch}",
             code="is_target",
         )
     if found.branch == "HEAD" or found.branch.startswith("-"):
         raise Refused(
             f"git has a branch {found.branch}, but cannot create a branch of that name again",
-            f"git branch -m -- {found.branch} NEW-NAME",
+            f"git branch -m -- {found.branch} <new-name>",
             code="bad_name",
         )
     with session.store.read() as reader:
@@ -150,14 +150,14 @@ def _check_place(session: Session, worktree: Worktree) -> None:
             f"{path} cannot be moved to the trash, since a rename between it and the repository"
             f" fails ({why})",
             f"git -C {quoted(path)} switch --detach"
-            "   (it stays yours; then adopt the branch alone)",
+            "   # it stays yours; then adopt the branch alone",
             code="other_file_system",
         )
     own = find_own_hooks(session.git, worktree.path, worktree.admin_dir)
     if own is not None and session.git.version() < CONFIG_HOOKS_SINCE:
         raise Refused(
             f"{path} has hooks of its own ({own}), which this git cannot run beside ours",
-            f"git -C {quoted(path)} config --worktree --unset core.hooksPath   (git 2.54 can)",
+            f"git -C {quoted(path)} config --worktree --unset core.hooksPath   # git 2.54 can",
             code="own_hooks",
         )
 
@@ -165,6 +165,6 @@ def _check_place(session: Session, worktree: Worktree) -> None:
 def _nested(inner: str, outer: str) -> Refused:
     return Refused(
         f"worktree {inner} is inside {outer} and would be removed with it",
-        f"git worktree move {quoted(inner)} DIRECTORY",
+        f"git worktree move {quoted(inner)} <directory>",
         code="nested",
     )

@@ -254,8 +254,8 @@ def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> 
         raise Refused(
             f"{worker.branch} has no commit of its own any more; {worker.worker_id} submitted"
             f" {requested[:12]}",
-            f"git worker reject {worker.worker_id}   (to continue there: git reset --keep"
-            f" {requested[:12]})",
+            f"git worker reject {worker.worker_id}   # to continue there: git reset --keep"
+            f" {requested[:12]}",
             code="nothing_left",
         )
 

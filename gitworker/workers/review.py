@@ -28,7 +28,7 @@ def reviewer_of_record(session: Session) -> str:
     if ident.status != 0:
         raise Refused(
             "git does not know who you are, and a review needs a name",
-            "git config user.name NAME && git config user.email MAIL",
+            "git config user.name <name> && git config user.email <mail>",
             detail=ident.complaint,
         )
     return ident.text.rpartition(">")[0] + ">"
@@ -48,7 +48,7 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
         session.report(
             Notice(
                 f"worker {worker.worker_id} was sent back already: nothing changed;"
-                f" to add a note: git worker send {worker.worker_id} TEXT"
+                f" to add a note: git worker send {worker.worker_id} <text>"
             )
         )
         return worker

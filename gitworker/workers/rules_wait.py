@@ -38,7 +38,7 @@ def parse_goal(text: str) -> str:
     if goal not in (VERDICT, LANDED) and goal not in STATES:
         raise Invalid(
             f"{ascii(text)[:80]} is neither a state nor verdict or landed",
-            f"git worker wait WORKER --for verdict   (or: landed, {', '.join(STATES)})",
+            f"git worker wait --for verdict <worker>   # or: landed, {', '.join(STATES)}",
             code="usage",
         )
     return goal

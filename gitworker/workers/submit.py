@@ -212,7 +212,7 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
     if commit_message is None:
         raise Refused(
             f"{worker.worktree} has uncommitted work: {_in_words(status)}",
-            f"git worker done {worker.worker_id} --commit -m 'What I did'   (or commit yourself)",
+            f"git worker done {worker.worker_id} --commit -m 'What I did'   # or commit yourself",
             code="uncommitted",
         )
     commit_all(git, commit_message)

@@ -101,7 +101,7 @@ def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
     if has_no_task(worker.state):
         raise Refused(
             f"worker {worker.worker_id} has no task, so there is nothing to rebase",
-            f"git worker assign {worker.worker_id} TASK",
+            f"git worker assign {worker.worker_id} <task>",
         )
     if owner is None or not is_present(owner):
         raise Refused(
@@ -127,7 +127,7 @@ def _rebase_or_clean_up(
     except Refused as refused:
         if is_left_open(session, worker.worker_id):
             refused.hint = (
-                "git worker recover   (once the cause is repaired: it reverts the rebase)"
+                "git worker recover   # once the cause is repaired: it reverts the rebase"
             )
             raise
         orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
@@ -202,7 +202,7 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
     if not files:
         raise Conflict(
             f"git stopped the rebase of {worker.branch}, without a conflict",
-            "git worker sync --abort   (or repair the cause, then: git worker sync --continue)",
+            "git worker sync --abort   # or repair the cause, then: git worker sync --continue",
             code="rebase_stopped",
             detail=done.complaint or done.text,
         )
@@ -210,7 +210,7 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
         f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s) in"
         " conflict",
         f"cd {quoted(worker.worktree or '.')} && git worker sync --continue"
-        "   (after you edit and git add them; or: --abort)",
+        "   # after you edit and git add them; or: --abort",
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in files),
     )

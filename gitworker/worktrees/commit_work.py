@@ -115,7 +115,8 @@ def add_resolved(session: Session, worker: Worker) -> None:
     if marked:
         raise Conflict(
             f"{len(marked)} file(s) in {owner.place} still contain conflict markers",
-            "git worker sync --continue   (after you edit them; or: --abort)",
+            f"cd {quoted(owner.place)} && git worker sync --continue   # after you edit them;"
+            " or: --abort",
             code="conflict_markers",
             detail="\n".join(f"  {name}" for name in marked),
         )
@@ -126,9 +127,12 @@ def require_no_operation(owner: OwnershipClaim) -> None:
     """Raise Refused if a rebase or merge is open in a worktree."""
     busy = open_operation(owner.admin_dir or "")
     if busy is not None:
+        place = quoted(owner.place)
         raise Refused(
             f"a {busy} is open in {owner.place}",
-            "git worker sync --continue   (or: --abort)" if busy == "rebase" else "git status",
+            f"cd {place} && git worker sync --continue   # or: --abort"
+            if busy == "rebase"
+            else f"git -C {place} status",
             code="operation_open",
         )
 

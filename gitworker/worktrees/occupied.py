@@ -50,7 +50,7 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
         raise Refused(
             f"process {pid} of {worker.worker_id} runs in another PID namespace or on another host"
             f" ({worker.host}), and has a fresh heartbeat or holds its lock",
-            f"git worker stop {worker.worker_id}   (or end it there, and run the command again)",
+            f"git worker stop {worker.worker_id}   # or end it there, and run the command again",
             code="occupied",
         )
 

@@ -86,8 +86,8 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
         if inner is not None:
             raise Refused(
                 f"the worktree {inner} is inside {worker.worktree} and would be removed with it",
-                f"git worktree move {quoted(inner)} DIRECTORY"
-                f"   (or: git worktree remove {quoted(inner)})",
+                f"git worktree move {quoted(inner)} <directory>"
+                f"   # or: git worktree remove {quoted(inner)}",
                 code="nested",
             )
     if is_locked(worker):
@@ -364,7 +364,7 @@ def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
     rest = f"; uncommitted work is in {data.rescue}" if data.rescue else ""
     hint = f"git log {data.rescue or ''}"
     if data.tip:
-        hint = f"git branch {branch} {data.tip}   (its commits{rest})"
+        hint = f"git branch {branch} {data.tip}   # its commits{rest}"
     return Refused(
         f"{operation.kind} {operation.id} removed {owner.place} of the repository that this one was"
         " copied from",

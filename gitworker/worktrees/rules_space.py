@@ -24,7 +24,7 @@ def space_refusal(path: str, *, needed: int, free: int, spare: int) -> Refused |
     return Refused(
         f"a worktree here needs about {size_text(needed)}, and {path} has {size_text(free)} free,"
         f" of which {size_text(spare)} must stay free",
-        "git worker gc   (or: git config worker.worktree.spare-bytes N)",
+        "git worker gc   # or: git config worker.worktree.spare-bytes <number>",
         code="disk_space",
     )
 

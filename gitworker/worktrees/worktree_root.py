@@ -239,6 +239,6 @@ def _require_one_file_system(session: Session, root: str) -> None:
         raise Refused(
             f"worktrees cannot be made in {root}: a rename from the repository to it fails ({why}),"
             " and removing a worktree is such a rename",
-            "git config worker.worktree.root DIRECTORY   (on the repository's file system)",
+            "git config worker.worktree.root <directory>   # on the repository's file system",
             code="cross_device",
         )

@@ -43,7 +43,7 @@ def test_no_agent(auth: SupervisedWorker) -> None:
     """If no agent is at work, the list names the command that starts one."""
     assert shown(auth.world) == {}
     answer = run(auth.world.root, "agents")
-    assert answer.out == "no agent is alive: git worker exec WORKER -- CMD\n"
+    assert answer.out == "no agent is alive: git worker exec <worker> -- <command>\n"
 
 
 def test_a_supervised_agent(auth: SupervisedWorker) -> None:

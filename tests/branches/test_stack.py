@@ -88,7 +88,9 @@ def test_ambiguous_start(world: World) -> None:
     world.git("tag", "login", "main")
     with unchanged(world, "ambiguous_start") as caught:
         world.spawn("ui", "form", start="login")
-    assert caught.value.hint == "--from auth/login   (or: --from refs/tags/login)"
+    assert caught.value.hint == (
+        "git worker spawn --from refs/tags/login <worker> <task>   # or: --from auth/login"
+    )
     world.git("tag", "-f", "login", "auth/login")
     world.spawn("ui", "form", start="login")
 

@@ -10,6 +10,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.group import GROUP, PROGRAM
 
 VARIABLE = re.compile(r"\$(\w+|[$!?])")
+PLACEHOLDER = re.compile(r"<[a-z-]+>")
 PUNCTUATION = frozenset("();<>|&")
 
 
@@ -17,10 +18,10 @@ def find_lines(text: str) -> Iterator[list[str]]:
     """Yield the words after every `git worker` of a text that is shell code with remarks.
 
     A command ends with its line, with an operator of the shell, or before a remark, which follows
-    after three spaces. A variable counts as 1.
+    after three spaces. A variable and a placeholder count as 1.
     """
     for found in re.finditer(r"\bgit worker (.*)", text):
-        line = VARIABLE.sub("1", found[1].partition("   ")[0])
+        line = PLACEHOLDER.sub("1", VARIABLE.sub("1", found[1].partition("   ")[0]))
         tokens = shlex.shlex(line, posix=True, punctuation_chars=True)
         tokens.whitespace_split = True
         words: list[str] = []

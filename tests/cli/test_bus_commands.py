@@ -67,7 +67,8 @@ def test_a_request_without_an_answer(scene: Scene, worktree: Path) -> None:
     answer = run(scene.root, *words)
     assert answer == Answer(
         3, "", "error: auth did not answer within 0.1 s\n"
-        "hint: git worker msg request … --id q --timeout 600   (waits, sends nothing)\n",
+        "hint: git worker msg request x-ask --to auth --id q --timeout 600"
+        "   # waits, sends nothing\n",
     )  # fmt: skip
     document = run(scene.root, *words, "--json").document
     assert document["error"]["code"] == "timeout"

@@ -69,8 +69,8 @@ def test_as_json(scene: Scene) -> None:
         (("take", "x:a", "--wait", "inf"), 2, "is not a valid number of seconds"),
         (("renew", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
         (("release", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
-        (("renew", "x:a"), 2, "git worker claim renew x:a --epoch N"),
-        (("release", "x:a"), 2, "git worker claim release x:a --epoch N"),
+        (("renew", "x:a"), 2, "git worker claim renew x:a --epoch <epoch>"),
+        (("release", "x:a"), 2, "git worker claim release x:a --epoch <epoch>"),
         (("take",), 2, "NAME"),
     ],
 )

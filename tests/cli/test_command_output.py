@@ -195,7 +195,7 @@ def test_recover_an_operation_that_cannot_be_completed(scene: Scene) -> None:
     lock.touch()
     landed = scene.run("merge", "auth")
     assert (landed.status, landed.out) == (0, "auth landed: main is at <short>\n")
-    hint = "rm <root>/.git/refs/heads/auth/t1.lock   (only if no git command is running there)"
+    hint = "rm <root>/.git/refs/heads/auth/t1.lock   # only if no git command is running there"
     for words, out in (
         (("recover",), "1 interrupted operation still open\n"),
         (("list",), "auth\t"),
@@ -238,7 +238,7 @@ def test_sync_through_a_conflict(scene: Scene) -> None:
         "error: the rebase of auth/t1 in <root>/worktrees/t1 stopped with 1 file(s) in conflict\n"
         "    README\n"
         "hint: cd <root>/worktrees/t1 && git worker sync --continue"
-        "   (after you edit and git add them; or: --abort)\n",
+        "   # after you edit and git add them; or: --abort\n",
     )
     (worktree / "README").write_text("both\n")
     git(worktree, "add", "README")

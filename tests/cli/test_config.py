@@ -81,11 +81,11 @@ def test_an_origin_that_overrides(repository: Path) -> None:
         (["gc.days", "1", "2"], 2, "gc.days takes one value", "git worker config gc.days 1"),
         (["verify.env", "=x"], 2, "verify.env has an entry without a name: '=x'", None),
         (["merge.remote", "origin"], 4, "remote 'origin' does not exist",
-         "git remote add origin URL"),
+         "git remote add origin <url>"),
         (["target", "trunk"], 4, "branch 'trunk' does not exist", "git branch trunk"),
-        (["--unset"], 2, "--unset needs one key", "git worker config --unset KEY"),
+        (["--unset"], 2, "--unset needs one key", "git worker config --unset <key>"),
         (["gc.days", "2", "--as", "auth"], 1, "worker auth cannot change the settings of the"
-         " repository", "git worker msg send x-question '{\"text\": \"…\"}' --to hq"),
+         " repository", "git worker send hq <text>"),
     ],
 )  # fmt: skip
 def test_refusals(
@@ -152,7 +152,7 @@ def test_an_error_in_the_file_stops_landing_only(scene: Scene) -> None:
     merged = scene.run("merge", "auth")
     assert merged.status == 2
     assert f"error: {fault}\nhint: git worker doctor\n" in merged.err
-    assert f"→ git commit {FILE}   (on main, corrected)" in scene.run("doctor").out
+    assert f"→ git commit {FILE}   # on main, corrected" in scene.run("doctor").out
 
 
 def test_a_damaged_database(scene: Scene) -> None:

@@ -67,7 +67,7 @@ def test_no_commit_yet(tmp_path: Path) -> None:
         1,
         "",
         "error: the target branch main has no commit yet\n"
-        "hint: git commit --allow-empty -m Start   (or: git config worker.target BRANCH)\n",
+        "hint: git commit --allow-empty -m Start   # or: git config worker.target <branch>\n",
     )
 
 

@@ -74,7 +74,7 @@ def hints(answer: Answer) -> Iterator[str]:
     """Yield the commands that a refusal names, without the remarks behind them."""
     for line in answer.err.splitlines():
         if line.startswith("hint: "):
-            yield line.removeprefix("hint: ").partition("   (")[0]
+            yield line.removeprefix("hint: ").partition("   # ")[0]
 
 
 def is_reading(command: str) -> bool:

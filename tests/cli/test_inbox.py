@@ -53,9 +53,9 @@ def test_a_workers_inbox(scene: Scene) -> None:
         "x-note hq 0s: of login",
         "x-note hq 0s: to you",
         "review_result hq 0s: changes_requested: Add a test",
-        "git worker done   (after your next commit)",
+        "git worker done   # after your next commit",
         "cmd hq 0s: stop: lunch",
-        "git worker done   (or: git worker fail -m REASON)",
+        "git worker done   # or: git worker fail -m <reason>",
     ]
     assert run(worktree, "inbox", "--count").out == "4\n"
     assert run(worktree, "inbox", "--count", "--json").document["count"] == 4
@@ -98,7 +98,7 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     assert ("landing", "app", "t3 is approved and has not landed") in rows
     assert rows[-1] == ("message", "back", "By the way")
     question = found[0]
-    assert question["command"] == f"git worker send back --reply-to {question['seq']} TEXT"
+    assert question["command"] == f"git worker send back --reply-to {question['seq']} <text>"
     assert found[2]["command"] == "git worker resume bad"
     assert all(item["command"] for item in found)
     ok(scene.root, "spawn", "other", "t1")

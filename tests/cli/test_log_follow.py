@@ -71,5 +71,5 @@ def test_the_agents_log(scene: Scene) -> None:
     assert scene.run("log", "--agent-log", "5") == Answer(
         2,
         "",
-        "error: --agent-log requires a worker\nhint: git worker log WORKER --agent-log 20\n",
+        "error: --agent-log requires a worker\nhint: git worker log --agent-log 20 <worker>\n",
     )

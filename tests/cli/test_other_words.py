@@ -55,7 +55,7 @@ def test_destructive_words_are_suggestions() -> None:
     [
         ("clean", usage("'clean'", "git worker gc --dry-run")),
         ("view 'my auth'", usage("'view'", "git worker show 'my auth'")),
-        ("view --all", usage("'view'", "git worker show WORKER")),
+        ("view --all", usage("'view'", "git worker show <worker>")),
         ("hooks remove", usage("'hooks remove'", "git worker hooks uninstall")),
         ("spawm a 'b c'", usage("'spawm'; did you mean spawn?", "git worker spawn a 'b c'")),
         ("msg sned x", usage("'msg sned'; did you mean send?", "git worker msg send x")),

@@ -64,7 +64,7 @@ def test_unknown_worker(scene: Scene) -> None:
     scene.spawn("auth", "t1")
     expected = (
         "error: no worker, task or branch is called 'unknown'\n"
-        "hint: git worker list   (there is auth)\n"
+        "hint: git worker list   # there is auth\n"
     )
     for verb in ("approve", "show", "cancel", "recycle", "start", "done"):
         assert scene.run(verb, "unknown") == Answer(4, "", expected), verb
@@ -88,7 +88,7 @@ def test_blocked_by_a_branch(scene: Scene) -> None:
         1,
         "",
         "error: the branch auth exists, so git allows no branch auth/t1\n"
-        "hint: git branch -m auth NEW-NAME   (or choose another worker id)\n",
+        "hint: git branch -m auth <new-name>   # or choose another worker id\n",
     )
     assert not (scene.root / "worktrees").exists()
 
@@ -142,7 +142,7 @@ def test_self_approval(scene: Scene) -> None:
         1,
         "",
         "error: worker auth cannot review its own work\n"
-        "hint: ask another worker or a person to review it   (setting: review.self)\n",
+        "hint: git worker wait auth --for verdict   # by another worker; setting: review.self\n",
     )
     assert scene.run("approve", "auth", cwd=worktree) == expected
     assert scene.run("--as", "auth", "approve", "auth") == expected
@@ -166,8 +166,22 @@ def test_uncommitted_work(scene: Scene) -> None:
     assert answer.status == 1
     assert "uncommitted work" in answer.err
     assert scene.run("done", "auth", "--commit").err == (
-        "error: --commit needs -m TEXT\nhint: git worker done --commit -m TEXT\n"
+        "error: --commit needs -m TEXT\nhint: git worker done --commit -m <text>\n"
     )
+
+
+def test_placeholders(scene: Scene) -> None:
+    """A placeholder that a user did not replace is refused, and so is that of the help."""
+    scene.spawn("auth", "t1")
+    message = "<text> is a placeholder of a hint; write your own text instead of it"
+    expected = Answer(2, "", f"error: {message}\nhint: git worker send -h\n")
+    assert scene.run("send", "auth", "<text>") == expected
+    assert scene.run("spawn", "<worker>", "t2").status == 2
+    named = scene.run("spawn", "docs", "TASK")
+    assert (named.status, named.err) == (
+        2, "error: TASK is the placeholder of the help for a task's name; write the name itself\n"
+        "hint: git worker spawn docs <task>\n",
+    )  # fmt: skip
 
 
 def test_conflict_at_approval(scene: Scene) -> None:

@@ -128,8 +128,8 @@ def test_without_integration(scene: Scene) -> None:
     """Without the integration `switch` gives the command to use, and how to get the integration."""
     place = scene.spawn("auth", "t1")
     for shell, loaded in (
-        ("/bin/zsh", 'eval "$(git worker shell-init zsh)"   (once, in ~/.zshrc)'),
-        ("/bin/ksh", 'eval "$(git worker shell-init bash)"   (once, in ~/.bashrc)'),
+        ("/bin/zsh", 'eval "$(git worker shell-init zsh)"   # once, in ~/.zshrc'),
+        ("/bin/ksh", 'eval "$(git worker shell-init bash)"   # once, in ~/.bashrc'),
     ):
         assert run(scene.root, "switch", "auth", env={"SHELL": shell}) == Answer(
             1, "",

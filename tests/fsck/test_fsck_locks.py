@@ -35,6 +35,6 @@ def test_a_lock_is_found_and_removed_by_the_hint(world: World, name: str) -> Non
     assert (found.code, found.subject) == ("lock_left", str(lock))
     assert " s old, probably left by a killed git" in found.message
     assert run_repair(world.session()).done == ()
-    command = found.hint.partition("   (")[0]
+    command = found.hint.partition("   # ")[0]
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=60)
     assert run_fsck(world.session()).findings == ()

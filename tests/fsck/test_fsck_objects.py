@@ -73,7 +73,7 @@ def test_an_object_of_another_clone(world: World, revision: str) -> None:
     assert left, after
     failures = [error for one, error in after.failed if one.code == "object_missing"]
     (hint,) = [error.hint for error in failures]
-    command = (hint or "").partition("   (")[0].replace("CLONE", "../clone")
+    command = (hint or "").partition("   # ")[0].replace("'<clone>'", "../clone")
     command = command.replace("BRANCH", "auth/login")
     world.git(*command.split()[1:])
     assert run_repair(world.session()).left.findings == ()
@@ -168,8 +168,8 @@ def test_settings_without_a_checked_out_file(world: World) -> None:
     (world.root / ".gitworker.toml").unlink()
     damaged(world, "main:.gitworker.toml", empty=False)
     found = run(world.root, "fsck")
-    assert (found.status, "git fetch --refetch CLONE" in found.out) == (1, True), found
+    assert (found.status, "git fetch --refetch '<clone>'" in found.out) == (1, True), found
     left = run(world.root, "fsck", "--repair")
-    assert (left.status, "git fetch --refetch CLONE" in left.err) == (4, True), left
+    assert (left.status, "git fetch --refetch '<clone>'" in left.err) == (4, True), left
     world.git("fetch", "--refetch", "../clone", "main")
     assert codes(world) == []

@@ -40,7 +40,7 @@ def complaints(world: World) -> list[str]:
 
 def follow(world: World, finding: Finding, **names: str) -> None:
     """Run the command that a finding names, as a user copies it."""
-    command = finding.hint.partition("   (")[0]
+    command = finding.hint.partition("   # ")[0]
     for name, value in names.items():
         command = command.replace(name, value)
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=False, timeout=300)
@@ -69,7 +69,7 @@ def test_each_damage_is_found_and_can_be_repaired(world: World, state: str) -> N
     assert any(str(place) in one.message or "auth" in one.message for one in found), found
     if state != "other_worker":
         assert any(str(place) in line for line in complaints(world))
-    commands = restore(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
+    commands = restore(world, **{"<new-place>": str(world.root.parent / "far/away/login")})
     assert (commands == 0) is (state in REPAIRED), found
     assert run_fsck(world.session()).findings == ()
     assert [line for line in complaints(world) if "belongs to no worker" not in line] == []
@@ -104,7 +104,7 @@ def test_a_worktree_moved_far_away(world: World) -> None:
     place.rename(new)
     (found,) = run_fsck(world.session()).findings
     assert found.code == "worktree_missing"
-    assert restore(world, **{"NEW-PLACE": str(new)}) == 1
+    assert restore(world, **{"<new-place>": str(new)}) == 1
     assert world.path("auth") == new
 
 

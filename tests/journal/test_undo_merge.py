@@ -355,7 +355,7 @@ def test_a_kept_worktree_that_is_out_of_sight(world: World, end: str) -> None:
     with unchanged(world, "worktree_missing") as caught:
         undo(world.session())
     assert caught.value.hint is not None
-    assert "git worktree repair NEW-PLACE" in caught.value.hint
+    assert "git worktree repair <new-place>" in caught.value.hint
     if end == "repaired":
         world.git("worktree", "repair", str(far))
     elif end == "back":

@@ -76,7 +76,7 @@ def test_all_workers(server: Server, scene: Scene) -> None:
     assert scene.run("watch", "--all").status == 1  # not set up
     ok(scene.root, "init")
     assert scene.run("watch", "--all") == Answer(
-        4, "", "error: no worker has a task\nhint: git worker spawn WORKER TASK\n"
+        4, "", "error: no worker has a task\nhint: git worker spawn <worker> <task>\n"
     )
     scene.spawn("auth", TASK)
     scene.spawn("docs", "guide")
@@ -132,7 +132,7 @@ def test_nowhere_to_go(server: Server, scene: Scene) -> None:
     ok(scene.root, "watch", TASK)
     answer = scene.run("attach", TASK)
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err.endswith("hint: tmux attach-session -t '$0'   (in a terminal)\n")
+    assert answer.err.endswith("hint: tmux attach-session -t '$0'   # in a terminal\n")
 
 
 def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> None:

@@ -157,7 +157,10 @@ def test_a_branch_that_appears_is_not_the_target(repository: Path, at: Any) -> N
     assert session.target == "refs/heads/master"
     with pytest.raises(Refused, match="master") as caught:
         require_target_tip(session)
-    assert (caught.value.code, caught.value.hint) == ("no_target", "git config worker.target NAME")
+    assert (caught.value.code, caught.value.hint) == (
+        "no_target",
+        "git config worker.target <name>",
+    )
 
 
 def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Path) -> None:

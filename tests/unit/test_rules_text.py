@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.rules_text import is_shown, one_line, printable, quoted
+from gitworker.rules_text import is_placeholder, is_shown, one_line, printable, quoted
 
 HIDDEN = {
     "C0": "\x00\x07\x08\x0b\x0c\r\x1b\x1f",
@@ -62,3 +62,13 @@ def test_quoted(text: str) -> None:
     """A quoted path is one word of a shell, as shlex quotes it."""
     assert quoted(text) == shlex.quote(text)
     assert shlex.split(quoted(text)) == [text]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("<task>", True), ("<new-name>", True), ("<div>", False), ("task", False), ("<", False),
+     ("<task", False), ("", False)],
+)  # fmt: skip
+def test_placeholders(word: str, expected: bool) -> None:
+    """Only the placeholders that hints use count, so that other text in brackets passes."""
+    assert is_placeholder(word) is expected

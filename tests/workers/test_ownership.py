@@ -82,7 +82,7 @@ def test_approve_on_another_head(world: World, state: str, later: bool) -> None:
         answer = run(world.root, "approve", "auth")
     assert answer.status == 1, answer
     assert "not on auth/login" in answer.err
-    hint = answer.err.split("hint: ")[1].split("   (")[0]
+    hint = answer.err.split("hint: ")[1].split("   # ")[0]
     world.git(*hint.split()[1:])
     assert world.approve("auth").worker.state == "APPROVED"
 

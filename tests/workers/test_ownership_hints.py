@@ -36,7 +36,7 @@ def hints(answer: Answer) -> Iterator[str]:
     for line in answer.err.splitlines() + answer.out.splitlines():
         text = line.strip()
         if text.startswith("hint: "):
-            yield text.removeprefix("hint: ").partition("   (")[0]
+            yield text.removeprefix("hint: ").partition("   # ")[0]
 
 
 def follow(world: World, command: str) -> Answer:

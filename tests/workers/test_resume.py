@@ -155,7 +155,7 @@ def test_resume_of_work_that_is_judged(world: World, stage: str) -> None:
     getattr(world, stage)("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition) as caught:
         resume(world.session(), "auth", pid=os.getpid())
-    assert caught.value.hint == "git worker reject auth -m TEXT"
+    assert caught.value.hint == "git worker reject auth -m <text>"
 
 
 def test_resume_without_a_worktree(world: World) -> None:

@@ -29,7 +29,7 @@ def test_a_hand_in_settles_verdicts(world: World) -> None:
     assert inbox(world, place) == []
     reject(world.session(), "auth", note="Add a test")
     words = "changes_requested: Add a test"
-    assert inbox(world, place) == [(words, "git worker done   (after your next commit)")]
+    assert inbox(world, place) == [(words, "git worker done   # after your next commit")]
     world.commit("auth", {"test": "1\n"})
     world.submit("auth")
     assert inbox(world, place) == [(words, None)]

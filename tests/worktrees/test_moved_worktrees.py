@@ -149,7 +149,7 @@ def test_journal_of_a_copied_repository(world: World) -> None:
         undo(copy.session())
     assert caught.value.code == "worktree_copied"
     assert _inventory(world.root) == before
-    command, _, remark = (caught.value.hint or "").partition("   (")
+    command, _, remark = (caught.value.hint or "").partition("   # ")
     copy.git(*command.split()[1:])
     assert copy.show("a", "auth/login") == "1"
     assert copy.show("new", remark.rpartition(" ")[2].rstrip(")")) == "mine"

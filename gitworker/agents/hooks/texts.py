@@ -64,7 +64,7 @@ def text_of_return(context: HookContext) -> str:
         returned = returned_work(load_worker(reader, context.worker))
     if returned is None:
         return ""
-    command = "git worker sync" if returned.files else "git worker done   (after your next commit)"
+    command = "git worker sync" if returned.files else "git worker done   # after your next commit"
     return f"Your work was sent back: {returned_text(returned, whole=True)}\n    {command}"
 
 

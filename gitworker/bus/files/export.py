@@ -59,7 +59,7 @@ class ExportLock:
             self._turn.__exit__()
             raise Conflict(
                 f"another command has held {self._path} for {WAIT_MS // 1000} s",
-                "git worker msg export   (after that command has ended)",
+                "git worker msg export   # after that command has ended",
                 code="locked",
             )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 def run_hot(words: list[str]) -> int | None:
     """Run a hot verb and return its exit status; None if click must parse it."""
-    if not words:
+    if not words or any(word[:1] == "<" for word in words):  # it may be a placeholder
         return None
     if words[0] == "heartbeat":
         from gitworker.cli.hot.heartbeat import run_heartbeat  # each verb pays for itself only

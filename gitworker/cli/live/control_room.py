@@ -89,7 +89,7 @@ def attach(call: CommandLine, session: Session, worker: Worker) -> None:
     if not go_to(tmux, room, on_terminal=_is_on_terminal()):
         raise Refused(
             "the window can only be shown in a terminal or inside tmux",
-            f"tmux attach-session -t '{room.session}'   (in a terminal)",
+            f"tmux attach-session -t '{room.session}'   # in a terminal",
             code="no_terminal",
         )
     if call.as_json:

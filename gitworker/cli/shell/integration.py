@@ -68,9 +68,9 @@ end
 
 FUNCTIONS = {"bash": POSIX, "zsh": POSIX, "fish": FISH}
 LOADERS = {
-    "bash": 'eval "$(git worker shell-init bash)"   (once, in ~/.bashrc)',
-    "zsh": 'eval "$(git worker shell-init zsh)"   (once, in ~/.zshrc)',
-    "fish": "git worker shell-init fish | source   (once, in ~/.config/fish/config.fish)",
+    "bash": 'eval "$(git worker shell-init bash)"   # once, in ~/.bashrc',
+    "zsh": 'eval "$(git worker shell-init zsh)"   # once, in ~/.zshrc',
+    "fish": "git worker shell-init fish | source   # once, in ~/.config/fish/config.fish",
 }
 
 

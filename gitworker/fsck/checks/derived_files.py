@@ -143,7 +143,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
         if is_blob_ref(ref) and ref not in present:
             yield Finding(
                 "blob_gone", ref, f"the large payload of {place} is missing: {paths.blobs}/{ref}",
-                f"ls {quoted(paths.archive)}/{ref}   (an archived copy belongs in blobs/)",
+                f"ls {quoted(paths.archive)}/{ref}   # an archived copy belongs in blobs/",
             )  # fmt: skip
     for name, path in sorted(present.items()):
         if not is_blob_ref(name):
@@ -159,7 +159,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
                 "blob_wrong",
                 path,
                 message,
-                f"restore it from a copy   (it is the payload of {named[name]})",
+                f"ls -l {quoted(path)}   # restore it from a copy: the payload of {named[name]}",
             )
 
 
@@ -180,7 +180,7 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
                 yield Finding(
                     "trash_unknown", entry.path,
                     f"no recorded operation removed {entry.path} ({entry.worktree})",
-                    f"git worker gc --unlanded   (deletes it; its files: ls {quoted(entry.tree)})",
+                    f"git worker gc --unlanded   # deletes it; its files: ls {quoted(entry.tree)}",
                 )  # fmt: skip
     for name, operation in named.items():
         data = operation.data

@@ -34,7 +34,7 @@ def _rebuild(session: Session, *, tree: Worktree) -> None:
     if find_index_flaw(session.git, tree.path, tree.admin_dir) is None:
         return
     if os.path.lexists(f"{index}.lock"):
-        hint = f"rm {quoted(index)}.lock   (if no git command is running)"
+        hint = f"rm {quoted(index)}.lock   # if no git command is running"
         raise Conflict(f"git has locked the index: {index}.lock exists", hint)
     with private_directory(session.paths.root, "index-") as private:
         if os.path.lexists(index):

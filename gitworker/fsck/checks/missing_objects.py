@@ -80,7 +80,7 @@ def check_objects(picture: Picture) -> Iterator[Finding]:
     known = _paths_of(picture, absent)
     some = ", ".join(" of ".join(known.get(oid, (oid[:12],))) for oid in sorted(absent)[:NAMED])
     branch = next((place[1] for place in known.values()), "BRANCH")
-    fetch = f"git fetch --refetch CLONE {branch}   (CLONE: a remote, or the path of a clone)"
+    fetch = f"git fetch --refetch '<clone>' {branch}   # a remote, or the path of a clone"
     message = f"the repository lacks {count_text(len(absent), 'object')}: {some}"
     if not absent:
         message = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"

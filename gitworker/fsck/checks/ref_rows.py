@@ -40,7 +40,7 @@ def check_branches(picture: Picture) -> Iterator[Finding]:
         elif tip in picture.missing:
             yield Finding(
                 "branch_broken", ref, f"{ref} points at commit {tip[:12]}, which does not exist",
-                f"git update-ref {ref} COMMIT   (git reflog show {worker.branch})",
+                f"git update-ref {ref} <commit>   # git reflog show {worker.branch}",
             )  # fmt: skip
         elif published not in (None, tip) and published not in named_commits(picture, worker):
             moved[ref] = (worker, tip, published)

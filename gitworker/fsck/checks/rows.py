@@ -92,7 +92,7 @@ def check_journal(picture: Picture) -> Iterator[Finding]:
             yield Finding(
                 "journal_broken", name,
                 f"the journal's row of {one.kind} {one.id} of {one.worker} cannot be read",
-                f"git worker show {one.worker}   (shows whether the operation was carried out)",
+                f"git worker show {one.worker}   # shows whether the operation was carried out",
             )  # fmt: skip
         elif one.is_open and not picture.at_work:
             yield Finding(

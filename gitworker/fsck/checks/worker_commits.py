@@ -61,7 +61,7 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
                 "commit_gone", "/".join(owner),
                 f"the repository lacks {count_text(len(oids), 'recorded commit')} of"
                 f" {'/'.join(owner)}: {names}",
-                "git fsck --lost-found   (or: git fetch, from a repository that has them)",
+                "git fsck --lost-found   # or: git fetch, from a repository that has them",
             )  # fmt: skip
     tips = [oid for ref, oid in picture.refs.items() if not ref.startswith(ANCHORS)]
     tips += [  # an open rebase in a worker's worktree
@@ -112,7 +112,7 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
                     "landing_lost", f"{landing.worker_id}/{landing.task_id}",
                     f"commit {oid[:12]}, which {landing.worker_id} landed for {landing.task_id}, is"
                     f" not in {short}: the branch was moved by force",
-                    f"git cherry-pick {landing.target_old[:12]}..{oid[:12]}   (on {short})",
+                    f"git cherry-pick {landing.target_old[:12]}..{oid[:12]}   # on {short}",
                 )  # fmt: skip
 
 

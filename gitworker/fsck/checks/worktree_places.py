@@ -106,10 +106,10 @@ def _missing(worker: Worker, owner: OwnershipClaim) -> Finding:
     return Finding(
         "worktree_missing", owner.place,
         f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
-        "git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted:"
+        "git worktree repair <new-place> && git worker fsck --repair   # if it was deleted:"
         f" git worker cancel {worker.worker_id} && git worker undo; with its staged files, this"
         f" restores its committed and staged files: mkdir -p {place} &&"
-        f" echo gitdir: {admin} >{place}/.git && git -C {place} restore :/)",
+        f" echo gitdir: {admin} >{place}/.git && git -C {place} restore :/",
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def check_unowned(picture: Picture) -> Iterator[Finding]:
         yield Finding(
             "worktree_unowned", tree.path,
             f"{tree.path} is marked as the worktree of {'/'.join(owner)}, which does not have it",
-            f"git worktree remove {quoted(tree.path)}   (or: git worker adopt)",
+            f"git worktree remove {quoted(tree.path)}   # or: git worker adopt",
         )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
     elif is_left(age_ms):
         yield Finding(
             "lock_left", path, f"{path} is {age_ms // 1000} s old, probably left by a killed git",
-            f"rm {quoted(path)}   (if no git command is running)",
+            f"rm {quoted(path)}   # if no git command is running",
         )  # fmt: skip
 
 

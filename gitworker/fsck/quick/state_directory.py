@@ -96,7 +96,7 @@ def check_excludes(session: Session) -> Iterator[Finding]:
     if missing:
         yield warn(
             "excludes", f"git would add {', '.join(missing)} to a commit",
-            "git worker init   (info/exclude lacks our lines, or a .gitignore overrides them)",
+            "git worker init   # info/exclude lacks our lines, or a .gitignore overrides them",
         )  # fmt: skip
     else:
         yield ok("excludes", "our files are excluded")

@@ -20,7 +20,7 @@ def check_target(session: Session) -> Iterator[Finding]:
     if find_ref(session.git, session.target) is None:
         yield fail(
             "target", f"the target branch {name} does not exist",
-            "git config worker.target NAME",
+            "git config worker.target <name>",
         )  # fmt: skip
         return
     places = [tree for tree in list_worktrees(session.git) if tree.branch == session.target]
@@ -36,7 +36,7 @@ def check_target(session: Session) -> Iterator[Finding]:
         if age_ms is not None and age_ms > AT_WORK_MS:
             findings.append(
                 warn("target", f"{lock} is {age_text(age_ms)} old, probably left by a killed git",
-                     f"rm {quoted(lock)}   (if no git command is running)")
+                     f"rm {quoted(lock)}   # if no git command is running")
             )  # fmt: skip
     yield from findings or [ok("target", f"work lands on {name}")]
 

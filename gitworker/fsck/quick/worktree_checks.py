@@ -19,7 +19,7 @@ from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
 from gitworker.store.workers import Worker, all_workers
 
-REPAIR = "git worker fsck --repair   (without --repair it only lists the repairs)"
+REPAIR = "git worker fsck --repair   # without --repair it only lists the repairs"
 BEATER = "beater"  # the name of the check in doctor's JSON
 SHOWN = 5
 
@@ -66,7 +66,7 @@ def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
         processes = f"process ({pids}) is" if len(alive) == 1 else f"processes ({pids}) are"
         yield warn(
             BEATER, f"no heartbeat daemon is running for {names}, whose {processes} alive",
-            "git worker recover   (every command that reads starts it, too)",
+            "git worker recover   # every command that reads starts it, too",
         )  # fmt: skip
     else:
         yield ok(BEATER, "heartbeat daemon is running" if alive else "not needed now")

@@ -110,7 +110,7 @@ def _require_steady_clock(session: Session, request: GcRequest) -> None:
             raise Refused(
                 "the wall clock has moved by a day or more since the last heartbeat, so ages"
                 " cannot be trusted",
-                "git worker heartbeat WORKER   (if the clock is right: then run gc again)",
+                "git worker heartbeat <worker>   # if the clock is right: then run gc again",
                 code="clock_jumped",
             )
 

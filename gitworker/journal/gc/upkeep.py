@@ -43,7 +43,7 @@ def prune_request(session: Session, *, days: int, archiving: bool) -> PruneReque
         raise Refused(
             "the wall clock has moved by a day or more since the last heartbeat, so ages"
             " cannot be trusted",
-            "git worker heartbeat WORKER   (if the clock is right: then prune again)",
+            "git worker heartbeat <worker>   # if the clock is right: then prune again",
             code="clock_jumped",
         )
     now = clock.now_ms()

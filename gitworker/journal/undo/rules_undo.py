@@ -45,7 +45,7 @@ def landing_refusal(landing: LandedWindow) -> GitWorkerError | None:
     span = f"{landing.old[:12]}..{landing.new[:12]}"
     return Refused(
         f"the landing cannot be undone: {why}",
-        f"git revert {span}   (new commits that revert it)",
+        f"git revert {span}   # new commits that revert it",
         code="landed_for_good",
     )
 

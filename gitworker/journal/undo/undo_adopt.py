@@ -87,7 +87,7 @@ def _check_branch(session: Session, done: Operation) -> None:
         blocker = short_name(next(iter(found)))
         raise Refused(
             f"the branch {blocker} exists, so {name} cannot be called {old_name} again",
-            f"git branch -m {blocker} NEW-NAME",
+            f"git branch -m {blocker} <new-name>",
             code="branch_exists",
         )
 
@@ -111,7 +111,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
     if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != data.ref:
         raise Refused(
             f"the worktree {place}, which the adoption made, has changed",
-            f"git worker cancel {worker.worker_id}   (an undo can restore all its files)",
+            f"git worker cancel {worker.worker_id}   # an undo can restore all its files",
             code="moved_on",
         )
 

@@ -121,8 +121,8 @@ def _missing(landing: Operation, place: str) -> Refused:
     return Refused(
         f"the worktree of {landing.worker_id} is not at {place}: it was moved by hand, deleted or"
         " unmounted",
-        f"git worktree repair NEW-PLACE   (if it was deleted: git worktree remove --force --force"
-        f" {quoted(place)}; then undo again)",
+        f"git worktree repair <new-place>   # if it was deleted: git worktree remove --force"
+        f" --force {quoted(place)}; then undo again",
         code="worktree_missing",
     )
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 WINDOWS_READ = 20
-READ = "{}   (or: git worker msg poll --mine)"
+READ = "{}   # or: git worker msg poll --mine"
 OUTCOMES: dict[str | None, str] = {None: "cut off", "cut_off": "cut off"}
 
 
@@ -114,7 +114,7 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
         is_free = task is not None and task.assigned_agent_id in (None, name)
         return f"git worker {'resume' if is_free else 'reset'} {name}"
     if kind == BLOCKED:
-        return f"git worker send {name} TEXT"
+        return f"git worker send {name} <text>"
     if kind == IDLE:
         return f"git worker show {name}"
     if kind == RETURNED:

@@ -20,15 +20,15 @@ SUMMARY = (
 )  # fmt: skip
 VERDICT_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "changes_requested": "git worker done   (after your next commit)",
+        "changes_requested": "git worker done   # after your next commit",
         "conflict": "git worker sync",
-        "verify_failed": "git worker done   (after your next commit)",
-        "withdrawn": "git worker done   (the review is open again)",
+        "verify_failed": "git worker done   # after your next commit",
+        "withdrawn": "git worker done   # the review is open again",
     }
 )
 SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify_failed"})
 ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {"stop": "git worker done   (or: git worker fail -m REASON)"}
+    {"stop": "git worker done   # or: git worker fail -m <reason>"}
 )
 BLOCKED = "blocked"
 FAILED = "failed"
@@ -137,7 +137,7 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
 
 def answer_command(sender: str, seq: int) -> str:
     """Return the command that answers a message of a sender."""
-    return f"git worker send {quoted(sender)} --reply-to {seq} TEXT"
+    return f"git worker send {quoted(sender)} --reply-to {seq} <text>"
 
 
 def _files(payload: Mapping[str, Any]) -> str:

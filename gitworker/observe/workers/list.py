@@ -65,7 +65,7 @@ def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
             for row, reason in zip(rows, reasons, strict=True)
         )
     if not rows:
-        return "no workers yet: git worker spawn WORKER TASK"
+        return "no workers yet: git worker spawn <worker> <task>"
     head: tuple[str, ...] = HEAD
     cells: list[tuple[str, ...]] = [*rows]
     if any(one.returned for one in found.workers):

@@ -70,7 +70,7 @@ WAITING_NEXT: Mapping[str, str] = MappingProxyType(
 # A task that has ended cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
-TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "reply {} TEXT"})
+TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
 
 
 def waits_for(
@@ -107,7 +107,7 @@ def next_command(
     elif state is WorkerState.WORKING:
         awaited = TASK_NEXT.get(task_status) if task_status is not None else None
         returned = WAITING_NEXT if waits_for_author else RETURNED_NEXT
-        handing_in = f"{text} --commit -m TEXT" if has_uncommitted else text
+        handing_in = f"{text} --commit -m <text>" if has_uncommitted else text
         text = awaited or returned.get(returned_by or "", handing_in)
     return f"git worker {text.format(worker)}"
 

@@ -61,7 +61,7 @@ def render_status(
     if status.workers:
         lines += _workers(status, width=width, color=color, include_all=include_all)
     else:
-        lines.append("no workers yet: git worker spawn WORKER TASK")
+        lines.append("no workers yet: git worker spawn <worker> <task>")
     if status.tasks:
         counts = ", ".join(f"{number} {name}" for name, number in status.tasks)
         lines += ["", cut(f"tasks: {counts}", width)]

@@ -127,8 +127,8 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
             raise Conflict(
                 f"a killed git left a partial checkout in {worktree}"
                 f" ({name_paths(moved or [c.path for c in changes])}), and {admin_dir}/index.lock",
-                f"rm {quoted(admin_dir)}/index.lock   (only if no git command is running there),"
-                " then: git worker recover",
+                f"rm {quoted(admin_dir)}/index.lock && git worker recover"
+                "   # only if no git command is running there",
                 code="index_locked",
                 detail="\n".join(moved),
             )
@@ -291,7 +291,7 @@ def _put_back(here: Git, checkout: PartialCheckout) -> None:
         f"git stopped while it moved the files of {here.directory}, and these could not be put"
         f" back: {name_paths(left.missing)}",
         f"git -C {quoted(here.directory)} checkout -- {quoted(left.missing[0])}"
-        "   (shows the reason), then: git worker recover",
+        "   # shows the reason; then: git worker recover",
         code="checkout_broken",
         detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),
     )

@@ -42,7 +42,7 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     if os.path.lexists(lock) and not (resuming and is_ours(lock)):
         raise Conflict(
             f"another git process holds {lock}, or a killed one left it",
-            f"rm {quoted(lock)}   (only if no git command is running in {worktree})",
+            f"rm {quoted(lock)}   # only if no git command is running in {worktree}",
             code="index_locked",
         )
     if _is_on(repository, ref):

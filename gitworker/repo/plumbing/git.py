@@ -23,7 +23,7 @@ OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
 PROBE_BYTES = 65536  # more than any block: on a full disk a write of this size fails
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last line, below all messages of the transport
-PROMISED_HINT = "git fetch   (a partial clone lacks some objects: its remote must be reachable)"
+PROMISED_HINT = "git fetch   # a partial clone lacks some objects: its remote must be reachable"
 
 
 class GitFailed(GitWorkerError):

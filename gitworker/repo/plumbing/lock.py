@@ -68,7 +68,7 @@ def _refuse_nested(path: str, name: str) -> None:
         raise Conflict(
             f"a git worker command holds the {name} lock and waits for the git hook that runs this"
             " command",
-            "git worker status   (run this command again when the first one has ended)",
+            "git worker status   # run this command again when the first one has ended",
             code="nested",
         )
 

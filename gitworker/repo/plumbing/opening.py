@@ -197,13 +197,13 @@ def _usable(mode: bytes | None, text: str | None, name: str) -> str | None:
     if mode in KINDS:
         raise Refused(
             f"{FILE_NAME} of {name} is {KINDS[mode]}; the settings are read from a file only",
-            f"git rm --cached {FILE_NAME}   (then commit; settings may be in git config instead)",
+            f"git rm --cached {FILE_NAME}   # then commit; settings may be in git config instead",
             code="settings_not_a_file",
         )
     if text is None:
         raise Unavailable(
             f"{FILE_NAME} of {name} cannot be read: an object is missing or damaged",
-            "git worker fsck --repair   (or: git fetch --refetch, if a remote has it)",
+            "git worker fsck --repair   # or: git fetch --refetch, if a remote has it",
             code=SETTINGS_UNREADABLE,
         )
     return text

@@ -77,7 +77,7 @@ def find_cause(complaint: str, directory: str) -> FailureCause | None:
         path = _complete(found["path"], directory)
         return FailureCause(
             f"{path} is empty: a killed git worktree add left it, and git cannot work with it",
-            f"{_repair_from_main(path.partition('/worktrees/')[0])}   ({ALONE})",
+            f"{_repair_from_main(path.partition('/worktrees/')[0])}   # {ALONE}",
             "worktree_half_made",
             REFUSED_STATUS,
         )
@@ -142,7 +142,7 @@ def explain_lock(lock: str) -> FailureCause:
     """Return the cause of a failure on a lock file of git that exists."""
     return FailureCause(
         f"{lock} exists: another git command is running, or a killed one left it",
-        f"rm {quoted(lock)}   ({ALONE})",
+        f"rm {quoted(lock)}   # {ALONE}",
         "git_locked",
         TRANSIENT_STATUS,
     )

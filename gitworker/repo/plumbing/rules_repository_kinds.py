@@ -12,7 +12,7 @@ EXTENSIONS = "unknown repository extension"
 FORMAT = "Expected git repo version"
 OWNER = "detected dubious ownership in repository at "
 BAD_VALUE = "invalid value for 'extensions."
-NEWER = "git --version   (install a newer git, and put it first on PATH)"
+NEWER = "git --version   # install a newer git, and put it first on PATH"
 
 
 def explain(complaint: str) -> Unavailable | None:

@@ -86,12 +86,12 @@ WORDS = {
 HINTS = {
     TransferCause.MOVED: "git fetch {remote}",
     TransferCause.PROTECTED: (
-        "git remote -v   (an administrator of {remote} can lift the protection)"
+        "git remote -v   # an administrator of {remote} can lift the protection"
     ),
     TransferCause.HOOK: "fix the problem that the hook reports",
     TransferCause.DISK: "df -h",
     TransferCause.AUTHENTICATION: (
-        "git ls-remote {remote}   (in a terminal, so that git can ask you)"
+        "git ls-remote {remote}   # in a terminal, so that git can ask you"
     ),
     TransferCause.PERMISSION: "git remote -v",
     TransferCause.NO_BRANCH: "git ls-remote --heads {remote}",
@@ -140,7 +140,7 @@ def out_of_time(*, verb: str, remote: str, branch: str, limit_s: float) -> Trans
     """Return the error of a transfer that exceeded its time limit and was ended."""
     return TransferFailed(
         f"the {verb} of {branch} took longer than {limit_s:g} s and was ended",
-        f"git {verb} {remote} {branch}   (limit: worker.merge.remote-timeout-s)",
+        f"git {verb} {remote} {branch}   # limit: worker.merge.remote-timeout-s",
         code="remote_timeout",
     )
 

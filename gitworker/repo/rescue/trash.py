@@ -319,7 +319,7 @@ def _unmovable(path: str, error: OSError) -> Refused:
         why = f"{why} (is it in a lower layer of an overlay, as in a container image?)"
     return Refused(
         f"{path} cannot be moved into or out of the trash: {why}",
-        f"ls -ld {quoted(os.path.dirname(path))}   (is it a mount, or not writable for you?)",
+        f"ls -ld {quoted(os.path.dirname(path))}   # is it a mount, or not writable for you?",
         code="unmovable",
     )
 

@@ -282,8 +282,8 @@ def refusal_of(owner: OwnershipClaim, flaw: Flaw) -> NotFound | Refused | Confli
     hint = "git worker fsck --repair"
     if flaw is Flaw.MISSING:
         hint = (
-            f"git worker cancel {owner.worker_id} && git worker undo   (restores it from its"
-            f" branch; if it was moved by hand: mv it back to {place})"
+            f"git worker cancel {owner.worker_id} && git worker undo   # restores it from its"
+            f" branch; if it was moved by hand: mv it back to {place}"
         )
     elif flaw is Flaw.OTHER_PLACE and not os.path.lexists(find_place(owner.admin_dir or "") or ""):
         pass  # git's own directory names no existing path

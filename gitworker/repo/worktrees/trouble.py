@@ -23,7 +23,7 @@ from gitworker.rules_text import quoted
 
 REPAIR = "git worker fsck --repair"
 RENAMED = "branch_renamed"
-REMARK = "   ("  # begins the part of a hint that is no command
+REMARK = "   # "  # begins the part of a hint that is no command
 
 
 class Trouble(NamedTuple):

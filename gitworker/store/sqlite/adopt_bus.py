@@ -47,7 +47,7 @@ def _require_adoptable(path: str) -> None:
     except apsw.BusyError:
         raise Conflict(
             f"another program has {path} open, so it cannot be adopted yet",
-            "git worker init   (once that program has closed it)",
+            "git worker init   # once that program has closed it",
             code="busy",
         ) from None
     except apsw.Error as error:

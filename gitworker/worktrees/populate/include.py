@@ -95,7 +95,7 @@ def _copy_all(session: Session, names: Sequence[str], *, top: str) -> None:
         except PermissionError as error:
             raise Refused(
                 f"{source} cannot be copied into the new worktree: {error.strerror}",
-                "git config worker.worktree.copy PATTERN   (and .worktreeinclude; or chmod it)",
+                "git config worker.worktree.copy <pattern>   # and .worktreeinclude; or chmod it",
                 code="copy_failed",
             ) from error
 

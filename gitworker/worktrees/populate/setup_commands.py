@@ -75,8 +75,8 @@ def run_setup_commands(session: Session, operation: int, worker: Worker) -> None
     if reason:
         raise Refused(
             f"the setup of {worker.worktree} failed: {reason}",
-            f"git worker reset {worker.worker_id}   (its worktree stays until then; the output is"
-            f" in {log.path})",
+            f"git worker reset {worker.worker_id}   # its worktree stays until then; the output is"
+            f" in {log.path}",
             code="setup_failed",
             detail=last_lines,
         )

@@ -453,7 +453,7 @@ def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: P
     os.utime(lock, (NOW_MS // 1000 - 120, NOW_MS // 1000 - 120))
     ((level, message, hint),) = found(read_doctor(session), "target")
     assert (level, message) == ("warn", f"{lock} is 2m old, probably left by a killed git")
-    assert hint == f"rm {lock}   (if no git command is running)"
+    assert hint == f"rm {lock}   # if no git command is running"
     lock.unlink()
     assert found(read_doctor(session), "target") == well
     second = tmp_path / "second"
@@ -466,7 +466,7 @@ def test_no_target(session: Session, repository: Path) -> None:
     """A missing target is a failure with the command that names another."""
     git(repository, "branch", "-m", "main", "trunk")
     ((level, _, hint),) = found(read_doctor(session), "target")
-    assert (level, hint) == ("fail", "git config worker.target NAME")
+    assert (level, hint) == ("fail", "git config worker.target <name>")
 
 
 def test_settings_with_errors(session: Session) -> None:
@@ -481,7 +481,7 @@ def test_settings_with_errors(session: Session) -> None:
     assert found(read_doctor(opened), "settings") == [
         ("fail", ".gitworker.toml of the target has an unknown setting: verify.command; did you"
          " mean verify.commands?; nothing lands until it is corrected",
-         "git commit .gitworker.toml   (on main, corrected)"),
+         "git commit .gitworker.toml   # on main, corrected"),
         ("warn", "worker.merge.windw (git config, local) is not a setting; did you mean"
          " merge.window?",
          "git config --local --unset-all worker.merge.windw"),

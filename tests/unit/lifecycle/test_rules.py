@@ -24,6 +24,14 @@ def test_words_for_states(rule: object, true_of: set[WorkerState]) -> None:
     assert {state for state in WorkerState if rule(state)} == true_of
 
 
+def test_placeholders_are_no_names() -> None:
+    """The placeholders of the help are no names of new tasks; other words are."""
+    refused = rules.name_refusal("auth", "TASK")
+    assert refused is not None
+    assert refused.hint == "git worker spawn auth <task>"
+    assert rules.name_refusal("auth", "task") is None
+
+
 @pytest.mark.parametrize(
     ("rule", "true_of"),
     [

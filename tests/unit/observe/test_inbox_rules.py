@@ -113,10 +113,10 @@ def test_summaries(type: str, payload: Any, text: str) -> None:
     ("type", "payload", "command"),
     [
         ("x-note", {"text": "hi"}, None),
-        ("x-question", "8080?", "git worker send docs --reply-to 7 TEXT"),
+        ("x-question", "8080?", "git worker send docs --reply-to 7 <text>"),
         ("review_result", {"verdict": "conflict"}, "git worker sync"),
         ("review_result", {"verdict": "approved"}, None),
-        ("cmd", {"command": "stop"}, "git worker done   (or: git worker fail -m REASON)"),
+        ("cmd", {"command": "stop"}, "git worker done   # or: git worker fail -m <reason>"),
         ("cmd", {"command": "pause"}, None),
         ("conflict_warning", {"with_task": None, "with_branch": "main"}, "git worker sync"),
         ("conflict_warning", {"with_task": "t2", "with_branch": "ui/t2"},

@@ -211,7 +211,7 @@ def test_landed_worker(session: Session, repository: Path) -> None:
     assert show.branching is None
     lines = screen(show)
     assert f"landed    {git(repository, 'rev-parse', 'main')[:10]} on main 0s ago" in lines
-    assert lines[-1] == "next: git worker assign auth TASK"
+    assert lines[-1] == "next: git worker assign auth <task>"
 
 
 def test_failed_worker_with_rescued_work(session: Session) -> None:
@@ -235,7 +235,7 @@ def test_worker_without_anything(session: Session) -> None:
         auth = add_worker(writer, "spare", NOW_MS)
     show = read_show(session, auth)
     assert render_show(show, width=80, color=False) == (
-        "spare  IDLE for 0s, waits for a task\n\nnext: git worker assign spare TASK"
+        "spare  IDLE for 0s, waits for a task\n\nnext: git worker assign spare <task>"
     )
     document = json_show(show)
     for name in ("task", "commits", "worktree", "review", "landing"):

@@ -96,7 +96,7 @@ def test_empty_screen() -> None:
     """Without workers the screen names the command that makes one."""
     empty = StatusScreen(NOW, "trunk", None, (), (), (), ())
     assert render_status(empty, width=80, color=False) == (
-        "target trunk  no commit yet\n\nno workers yet: git worker spawn WORKER TASK"
+        "target trunk  no commit yet\n\nno workers yet: git worker spawn <worker> <task>"
     )
 
 

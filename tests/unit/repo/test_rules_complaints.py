@@ -57,7 +57,7 @@ def test_a_cause(complaint: str, message: str, code: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("complaint", "hint"),
     [
-        ("fatal: Unable to create '/r x/a.lock': File exists.", "rm '/r x/a.lock'   (only if "),
+        ("fatal: Unable to create '/r x/a.lock': File exists.", "rm '/r x/a.lock'   # only if "),
         ("error: unable to write file a: No space left on device", "df -h /r/wt"),
         ("error: unable to create '/r/a.lock': Permission denied", "ls -ld /r/a.lock"),
         ("fatal: unable to open /r/pack: Too many open files", "ulimit -n"),

@@ -103,7 +103,7 @@ def test_an_error_in_the_file() -> None:
         ".gitworker.toml of the target has an unknown setting: merge.windw; did you mean"
         " merge.window?; nothing lands until it is corrected"
     )
-    assert error.hint == "git commit .gitworker.toml   (on main, corrected)"
+    assert error.hint == "git commit .gitworker.toml   # on main, corrected"
     assert not error.is_harmless
 
 

@@ -73,14 +73,17 @@ def test_guards_hold_in_stale_only() -> None:
     [
         ("WORKING", "approve", None, "is at work, so there is nothing to approve", "done auth"),
         ("WORKING", "reset", None, "is at work, so there is nothing to reset", "cancel auth"),
-        ("IDLE", "submit", None, "has no task, so there is nothing to hand in", "assign auth TASK"),
+        (
+            "IDLE", "submit", None, "has no task, so there is nothing to hand in",
+            "assign auth <task>",
+        ),  # fmt: skip
         ("FAILED", "approve", None, "has failed, so there is nothing to approve", "resume auth"),
         ("FAILED", "recycle", None, "has failed, so there is nothing to recycle", "reset auth"),
         ("APPROVED", "assign", None, "is approved, so it cannot take a task", "cancel auth"),
         ("APPROVED", "fail", None, "is approved, so there is no work to give up", "cancel auth"),
         (
             "IN_REVIEW", "resume", None,
-            "is in review, so there is nothing to resume", "reject auth -m TEXT",
+            "is in review, so there is nothing to resume", "reject auth -m <text>",
         ),
         (
             "STALE", "approve", "WORKING",

@@ -56,7 +56,7 @@ def command(
     """
     if agent_lines and worker is None:
         raise Invalid(
-            "--agent-log requires a worker", "git worker log WORKER --agent-log 20", code="usage"
+            "--agent-log requires a worker", "git worker log --agent-log 20 <worker>", code="usage"
         )
     if limit is None and since_ms is None:
         limit = DEFAULT_LIMIT

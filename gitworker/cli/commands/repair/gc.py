@@ -70,7 +70,7 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
     size = _size(choice.size_bytes)
     lines.append(f"{deleted} {', '.join(counts)} ({size})" if counts else "nothing to delete")
     if collected.number is not None and any(item.kind == "rescue" for item in choice.selected):
-        lines.append(f"undo: git worker undo {collected.number}   (while git keeps the commits)")
+        lines.append(f"undo: git worker undo {collected.number}   # while git keeps the commits")
     return "\n".join(lines)
 
 

@@ -50,7 +50,7 @@ def command(
         raise Invalid("name workers, or use --all", "git worker approve --all", code="usage")
     if at is not None and len(workers) != 1:
         raise Invalid(
-            "--at requires one worker", "git worker approve WORKER --at COMMIT", code="usage"
+            "--at requires one worker", "git worker approve --at <commit> <worker>", code="usage"
         )
     results = call.service().approve(workers, note=message or "", at=at)
     if len(workers) == 1:

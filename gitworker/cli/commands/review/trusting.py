@@ -32,7 +32,7 @@ def require_agreement(call: CommandLine, waiting: list[RepositoryCommands]) -> N
         output.narrate(brought_text(waiting))
         raise Refused(
             "these commands need your agreement, and there is no terminal to ask for it",
-            "git worker trust --yes   (after having read them)",
+            "git worker trust --yes   # after having read them",
             code="untrusted",
         )
     if not ask(waiting):

@@ -37,7 +37,7 @@ def command(call: CommandLine, key: str | None, values: tuple[str, ...], unset: 
     """
     service = call.service()
     if unset and (key is None or values):
-        raise Invalid("--unset needs one key", "git worker config --unset KEY", code="usage")
+        raise Invalid("--unset needs one key", "git worker config --unset <key>", code="usage")
     if key is None:
         found = service.settings()
         call.render(found, render_settings, json_settings)

@@ -45,7 +45,7 @@ def command(
       git worker done --push
     """
     if commit and not message:
-        raise Invalid("--commit needs -m TEXT", "git worker done --commit -m TEXT", code="usage")
+        raise Invalid("--commit needs -m TEXT", "git worker done --commit -m <text>", code="usage")
     if remote is not None and not push:
         raise Invalid("--remote needs --push", f"git worker done --push --remote {remote}")
     service = call.service()

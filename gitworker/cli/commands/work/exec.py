@@ -80,7 +80,7 @@ def command(
     program = program_of(ctx)
     if not program:
         raise Invalid(
-            "there is no command to run", "git worker exec WORKER -- CMD...", code="usage"
+            "there is no command to run", "git worker exec <worker> -- <command>", code="usage"
         )
     if detach:
         return detached(call, worker, program, limit_s=limit_s)

@@ -108,7 +108,9 @@ def detached(
 def require_detachable(program: list[str]) -> None:
     """Raise Invalid if -d was given without a command."""
     if not program:
-        raise Invalid("-d requires a command", "git worker exec WORKER -d -- CMD...", code="usage")
+        raise Invalid(
+            "-d requires a command", "git worker exec <worker> -d -- <command>", code="usage"
+        )
 
 
 def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
