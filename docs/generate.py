@@ -51,6 +51,9 @@ SETTING_TEXTS = {
     "liveness_review_s": "Seconds in review until people are alerted.",
     "agent_stop_grace_s": "Seconds that a supervised agent has between TERM and KILL.",
     "agent_log_max_bytes": "The size at which `.worker.log` is set aside and a new one begins.",
+    "agents_auto_resume": "Whether `exec` and `spawn … -- CMD` resume their agent if its work comes"
+    " back: changes requested, a conflict, failed verify commands.",
+    "agents_rounds": "The number of times that an agent is resumed at most.",
     "agent_hand_in": "Whether an agent's hook hands committed work in at the end of a turn.",
     "claims_lease_s": "Seconds that a claim on a task lasts without a heartbeat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",

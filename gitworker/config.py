@@ -38,6 +38,8 @@ class Settings(NamedTuple):
     agent_stop_grace_s: int = 10
     agent_log_max_bytes: int = 16 * 1024 * 1024
     agent_hand_in: bool = False  # at the end of a turn, an agent's hook hands in committed work
+    agents_auto_resume: bool = False
+    agents_rounds: int = 3
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
     message_max_unread: int = 10_000
@@ -71,8 +73,8 @@ class Settings(NamedTuple):
 
 NOT_SETTINGS = ("from_file", "file_faults")  # fields about the origin of the others
 ROOMS = (
-    "worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message", "retention",
-    "verify", "merge", "gc", "radar",
+    "worktree", "checkout", "review", "task", "liveness", "agent", "agents", "claims", "message",
+    "retention", "verify", "merge", "gc", "radar",
 )  # fmt: skip
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"

@@ -25,16 +25,22 @@ if TYPE_CHECKING:
 
 
 def prepare_command(
-    store: Store, paths: StatePaths, worker: Worker, words: list[str]
+    store: Store,
+    paths: StatePaths,
+    worker: Worker,
+    words: list[str],
+    *,
+    prompt: str | None = None,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the command with its placeholders replaced, and its environment.
 
-    The prompt is the task's text, or else its title; it is written to a file of the worktree's
-    admin directory. Raises NotFound if the program does not exist, Invalid for a prompt that the
-    task does not have or that does not fit into an argument.
+    The prompt is `prompt`, or else the task's text, or else its title; it is written to a file of
+    the worktree's admin directory. Raises NotFound if the program does not exist, Invalid for a
+    prompt that the task does not have or that does not fit into an argument.
     """
-    with store.read() as reader:
-        prompt = find_prompt(reader, worker.task)
+    if prompt is None:
+        with store.read() as reader:
+            prompt = find_prompt(reader, worker.task)
     file = _write_prompt(worker.admin_dir, prompt) if worker.admin_dir else ""
     env = _environment(paths, worker, prompt_file=file)
     if any("{" in word for word in words):

@@ -108,16 +108,17 @@ def launch(
     streams: Streams,
     *,
     request: str | None = None,
+    prompt: str | None = None,
 ) -> AgentRun:
     """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
     The placeholders in `words` are replaced, but not in the command that is recorded; `request`
-    is recorded with it and repeats the run. Raises NotFound if the program does not exist, Invalid
-    if it needs a prompt that the task does not have, Conflict if another command has changed the
-    worker or an operation on it is open; nothing has run then.
+    is recorded with it and repeats the run. `prompt` replaces the task's text. Raises NotFound if
+    the program does not exist, Invalid if it needs a prompt that the task does not have, Conflict
+    if another command has changed the worker or an operation on it is open; nothing has run then.
     """
     assert worker.worktree is not None
-    command, env = prepare_command(post.store, post.paths, worker, words)
+    command, env = prepare_command(post.store, post.paths, worker, words, prompt=prompt)
     pid, gate = proc.spawn_gated(
         command, cwd=worker.worktree, env=env, fds=streams.for_agent, terminal=streams.path
     )

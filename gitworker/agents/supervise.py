@@ -27,9 +27,14 @@ class RunRequest:
     """The command to run, its time limit, and whether its output is hidden from the caller.
 
     `on_start` is called once the agent has begun. `is_detached`: the supervisor has no terminal.
+    `prompt` replaces the task's text. `auto_resume` chooses whether the agent is resumed if its
+    work comes back (None: the setting), `resume_words` the command for that (None: the same).
     """
 
-    __slots__ = ("is_detached", "is_silent", "on_start", "time_limit_s", "words")
+    __slots__ = (
+        "auto_resume", "is_detached", "is_silent", "on_start", "prompt", "resume_words",
+        "time_limit_s", "words",
+    )  # fmt: skip
 
     def __init__(
         self, words: list[str], *, time_limit_s: float | None = None, is_silent: bool = False
@@ -39,15 +44,31 @@ class RunRequest:
         self.is_silent = is_silent
         self.is_detached = False
         self.on_start: Callable[[AgentRun], None] | None = None
+        self.prompt: str | None = None
+        self.auto_resume: bool | None = None
+        self.resume_words: list[str] | None = None
+
+    def resumed(self, prompt: str) -> RunRequest:
+        """Return the request for the next round of this one."""
+        again = RunRequest(
+            self.resume_words or self.words, time_limit_s=self.time_limit_s,
+            is_silent=self.is_silent,
+        )  # fmt: skip
+        again.is_detached = self.is_detached
+        again.prompt, again.resume_words = prompt, self.resume_words
+        return again
 
 
 class SupervisedRun:
     """An ended run: its exit status as a shell reports it, and the outcome in words."""
 
-    __slots__ = ("outcome", "run", "status")
+    __slots__ = ("outcome", "run", "session", "status")
 
-    def __init__(self, run: AgentRun, status: int, outcome: str) -> None:
+    def __init__(
+        self, run: AgentRun, status: int, outcome: str, *, session: Session | None = None
+    ) -> None:
         self.run = run
+        self.session = session
         self.status = status
         self.outcome = outcome
 
@@ -81,7 +102,9 @@ def supervise(
             stored = request_text(
                 request.words, is_detached=request.is_detached, time_limit_s=request.time_limit_s
             )
-            run = launch(post, worker, request.words, streams, request=stored)
+            run = launch(
+                post, worker, request.words, streams, request=stored, prompt=request.prompt
+            )
             if request.on_start is not None:
                 request.on_start(run)
             return _supervise_run(
@@ -147,7 +170,7 @@ def _supervise_run(
         outcome += f"\n.worker.log in the worktree is not the agent's log; see {log.moved_to}"
     if log.lost_bytes:
         outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
-    return SupervisedRun(run, shell_status(code), outcome)
+    return SupervisedRun(run, shell_status(code), outcome, session=session)
 
 
 def _publish_start(session: Session, run: AgentRun) -> None:

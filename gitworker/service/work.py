@@ -85,17 +85,19 @@ class WorkMethods(ServiceBase):
         words: Sequence[str],
         *,
         time_limit_s: float | None = None,
+        auto_resume: bool | None = None,
     ) -> DetachedRun:
         """Run an agent in a worker's worktree under a detached supervisor.
 
         Returns once the agent has begun; it survives the end of the caller. Its output goes to
-        .worker.log, and its environment is that of the caller's process.
+        .worker.log, and its environment is that of the caller's process. `auto_resume` chooses
+        whether it is resumed if its work comes back (None: the setting).
         """
         from gitworker.agents.detach import detach
 
         with self._acting() as session:
             found = self._worker(session, worker)
-            return detach(session, found, words, time_limit_s=time_limit_s)
+            return detach(session, found, words, time_limit_s=time_limit_s, auto_resume=auto_resume)
 
     def adopt(
         self, name: str, worker: str, task: str, *, title: str = "", rename: bool = False

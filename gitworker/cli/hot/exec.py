@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitworker.agents.launch import LaunchContext
+from gitworker.agents.rounds.supervise_rounds import supervise_rounds
 from gitworker.agents.rules import UnfinishedOperation
-from gitworker.agents.supervise import RunRequest, SupervisedRun, supervise
+from gitworker.agents.supervise import RunRequest, SupervisedRun
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import SECONDS_MAX, split_words
 from gitworker.cli.output import narrate
@@ -57,7 +58,7 @@ def run_exec(words: list[str]) -> int | None:
 def exec_at(
     place: HotContext, name: str | None, request: RunRequest, *, open_session: Callable[[], Session]
 ) -> SupervisedRun:
-    """Supervise an agent for the worker with this name, or for the caller's worker."""
+    """Supervise an agent, and its rounds, for the worker with this name or the caller's worker."""
     lease_ms = place.limits.claims_lease_s * 1000
     post = LaunchContext(place.store, place.paths, place.actor, lease_ms=lease_ms)
-    return supervise(post, name, request, open_session=open_session)
+    return supervise_rounds(post, name, request, open_session=open_session, report=narrate)

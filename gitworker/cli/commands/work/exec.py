@@ -6,6 +6,7 @@ from gitworker.agents.supervise import RunRequest
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
     CommandWithWords,
+    auto_resume_option,
     detached,
     program_of,
     run_supervised,
@@ -21,6 +22,7 @@ from gitworker.errors import Invalid
     help="Stop the agent after S seconds.",
 )  # fmt: skip
 @click.option("-d", "--detach", is_flag=True, help="Return once the agent has begun.")
+@auto_resume_option()
 @click.option("--supervisor", "is_supervisor", is_flag=True, hidden=True)
 @click.pass_context
 def command(
@@ -28,6 +30,7 @@ def command(
     worker: str | None,
     limit_s: float | None,
     detach: bool,
+    auto_resume: bool | None,
     is_supervisor: bool,
 ) -> int:
     """Run an agent in a worker's worktree, under supervision.
@@ -68,12 +71,18 @@ def command(
     input, and survive the end of yours. The output goes to .worker.log: `log WORKER -f` follows it,
     `attach WORKER` shows it in tmux, and `inbox` and `show WORKER` report a failure.
 
+    With --auto-resume (or the setting agents.auto-resume) the supervisor stays until the work has
+    landed. If changes are requested, a conflict is found or the verify commands fail, the agent
+    runs again with the reason as its prompt, in {prompt} and GITWORKER_PROMPT_FILE: the note, the
+    files in conflict, the end of the verify log, the task. This happens agents.rounds times at most
+    (3), and only if the agent has handed in; a run without a new commit hands nothing in.
+
     With --json the agent's output goes only to .worker.log.
 
     \b
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
-      git worker exec auth --detach -- claude -p {prompt}
+      git worker exec auth --detach --auto-resume -- claude -p {prompt}
       git worker stop auth
     """
     call: CommandLine = ctx.obj
@@ -83,6 +92,7 @@ def command(
             "there is no command to run", "git worker exec <worker> -- <command>", code="usage"
         )
     if detach:
-        return detached(call, worker, program, limit_s=limit_s)
+        return detached(call, worker, program, limit_s=limit_s, auto_resume=auto_resume)
     request = RunRequest(program, time_limit_s=limit_s)
+    request.auto_resume = auto_resume
     return run_supervised(call, call.open(), worker, request, is_supervisor=is_supervisor)

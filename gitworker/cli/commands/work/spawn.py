@@ -7,6 +7,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
 from gitworker.cli.commands.work.supervised import (
     OptionalRunner,
+    auto_resume_option,
     program_of,
     require_detachable,
     run_detached,
@@ -29,6 +30,7 @@ from gitworker.service.results import spawned_json
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @text_options
 @click.option("-d", "--detach", is_flag=True, help="With a command: return once it has begun.")
+@auto_resume_option()
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
 @click.pass_context
 def command(
@@ -40,6 +42,7 @@ def command(
     message: str | None,
     file: str | None,
     detach: bool,
+    auto_resume: bool | None,
     in_tmux: bool,
 ) -> int:
     """Give a worker a task, with its own branch and worktree.
@@ -60,13 +63,14 @@ def command(
     With a command after --, runs that command in the worktree under supervision, as `exec` does.
     Standard output and the exit status are then the command's. {prompt} in it is the task's text;
     see `exec` for the other placeholders. With --detach the command runs in the background, and
-    standard output gets the worktree's path.
+    standard output gets the worktree's path. With --auto-resume the agent is resumed if its work
+    comes back; see `exec`.
 
     \b
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
       cd "$(git worker spawn docs -F task.md)"
       git worker spawn auth -m 'Build the login form' -- claude -p {prompt}
-      git worker spawn docs -F task.md --detach -- codex exec {prompt}
+      git worker spawn docs -F task.md -d --auto-resume -- ./agent.sh
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
@@ -80,13 +84,15 @@ def command(
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 
         open_aside(call.open_quickly(), spawned.worker)
-    begun = run_detached(call, worker, program) if detach else {}
+    begun = run_detached(call, worker, program, auto_resume=auto_resume) if detach else {}
     if program and not detach:
         from gitworker.agents.supervise import RunRequest
 
         output.narrate(f"{worker} works in {spawned.path}")
         session = call.open_quickly()
-        return run_supervised(call, session, worker, RunRequest(program), path=spawned.path)
+        request = RunRequest(program)
+        request.auto_resume = auto_resume
+        return run_supervised(call, session, worker, request, path=spawned.path)
     if call.as_json:
         output.document({**spawned_json(spawned), **begun})
     else:

@@ -15,6 +15,8 @@ from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitworker.agents.launch import AgentRun
     from gitworker.agents.supervise import RunRequest, SupervisedRun
 
@@ -52,6 +54,14 @@ def program_of(ctx: click.Context) -> list[str]:
     return words
 
 
+def auto_resume_option() -> Callable[[Any], Any]:
+    """Return the option that chooses whether an agent is resumed if its work comes back."""
+    return click.option(
+        "--auto-resume/--no-auto-resume", default=None,
+        help="Resume the agent if its work comes back.  [default: agents.auto-resume]",
+    )  # fmt: skip
+
+
 def run_supervised(
     call: CommandLine,
     session: Session,
@@ -81,12 +91,17 @@ def run_supervised(
 
 
 def run_detached(
-    call: CommandLine, worker: str | None, words: list[str], *, limit_s: float | None = None
+    call: CommandLine,
+    worker: str | None,
+    words: list[str],
+    *,
+    limit_s: float | None = None,
+    auto_resume: bool | None = None,
 ) -> dict[str, Any]:
     """Start a detached agent, print how to follow it, and return the run as JSON data."""
     from gitworker.agents.detach import json_detached  # 5 ms, only for a detached agent
 
-    begun = call.service().detach(worker, words, time_limit_s=limit_s)
+    begun = call.service().detach(worker, words, time_limit_s=limit_s, auto_resume=auto_resume)
     if not call.as_json:
         output.narrate(
             f"{begun.worker} works detached (process {begun.pid}); follow it:"
@@ -96,10 +111,15 @@ def run_detached(
 
 
 def detached(
-    call: CommandLine, worker: str | None, words: list[str], *, limit_s: float | None = None
+    call: CommandLine,
+    worker: str | None,
+    words: list[str],
+    *,
+    limit_s: float | None = None,
+    auto_resume: bool | None = None,
 ) -> int:
     """Start a detached agent, print the result, return the exit status."""
-    begun = run_detached(call, worker, words, limit_s=limit_s)
+    begun = run_detached(call, worker, words, limit_s=limit_s, auto_resume=auto_resume)
     if call.as_json:
         output.document(begun)
     return 0

@@ -1,0 +1,89 @@
+"""Decisions about the rounds of an agent, and the prompt of one. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.model.worker import ReturnReason, WorkerState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AUTOMATIC = frozenset({
+    ReturnReason.CHANGES_REQUESTED, ReturnReason.MERGE_CONFLICT, ReturnReason.VERIFY_FAILED,
+})  # fmt: skip
+HANDED_IN = frozenset({WorkerState.IN_REVIEW, WorkerState.APPROVED})
+HEADS = {
+    ReturnReason.CHANGES_REQUESTED: "changes were requested.",
+    ReturnReason.MERGE_CONFLICT: "it conflicts with {target}.",
+    ReturnReason.VERIFY_FAILED: "the verify commands failed.",
+}
+SYNC = """\
+Run `git worker sync`, which rebases your branch. If it stops, resolve the conflicts, `git add` the
+files, and run `git worker sync --continue`."""
+REST = """\
+Correct this in the present directory and commit. Your commits are handed in again when you end; \
+without a new commit they are not."""
+
+
+class Step(Enum):
+    """The next step after the end of an agent."""
+
+    WAIT = "wait"
+    RESUME = "resume"
+    END = "end"
+
+
+class RoundFacts(NamedTuple):
+    """A worker after the end of its agent; `is_ours`: with the task and the run of that agent."""
+
+    state: WorkerState
+    stale_from: WorkerState | None
+    is_ours: bool
+    returned_by: str | None
+    waits_for_author: bool
+
+
+class Return(NamedTuple):
+    """The reason for which work came back, for its author; `log` is the end of the verify log."""
+
+    branch: str
+    target: str
+    reason: str
+    note: str
+    files: Sequence[str]
+    log_path: str
+    log: Sequence[str]
+    task_text: str
+
+
+def next_step(facts: RoundFacts) -> Step:
+    """Return WAIT while a verdict can come, RESUME if the work came back, else END.
+
+    An agent that ended without handing in anything is not started again.
+    """
+    if not facts.is_ours:
+        return Step.END
+    state = facts.stale_from if facts.state is WorkerState.STALE else facts.state
+    if state in HANDED_IN:
+        return Step.WAIT
+    came_back = facts.waits_for_author and facts.returned_by in AUTOMATIC
+    return Step.RESUME if came_back and state is WorkerState.WORKING else Step.END
+
+
+def round_prompt(back: Return) -> str:
+    """Return the prompt of the next round: the reason, what to do, and the task once more."""
+    head = HEADS[ReturnReason(back.reason)].format(target=back.target)
+    parts = [f"Your work on {back.branch} was sent back: {head}", back.note]
+    if back.files:
+        parts.append("\n".join(("The files in conflict:", *(f"  {name}" for name in back.files))))
+    if back.reason == ReturnReason.MERGE_CONFLICT:
+        parts.append(SYNC)
+    if back.log:
+        lines = (f"  {line}" for line in back.log)
+        parts.append("\n".join((f"The end of the log {back.log_path}:", *lines)))
+    parts.append(REST)
+    if back.task_text:
+        parts.append(f"The task was:\n\n{back.task_text}")
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"

@@ -1,0 +1,139 @@
+"""Supervise an agent, and resume it with the reason each time that its work comes back.
+
+The supervisor keeps command and environment in memory and waits on the bus, so that no key of the
+agent is stored. This module is on the hot path of `exec`: it imports the rest after the agent.
+"""
+
+from __future__ import annotations
+
+from gitworker.agents.supervise import supervise
+from gitworker.errors import GitWorkerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.agents.launch import AgentRun, LaunchContext
+    from gitworker.agents.rounds.rules_rounds import Step
+    from gitworker.agents.supervise import RunRequest, SupervisedRun
+    from gitworker.config import Settings
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+LOG_LINES = 40
+
+
+def supervise_rounds(
+    post: LaunchContext,
+    name: str | None,
+    request: RunRequest,
+    *,
+    open_session: Callable[[], Session],
+    report: Callable[[str], object] = lambda _: None,
+) -> SupervisedRun:
+    """Supervise an agent as `supervise` does, then its rounds if they are switched on.
+
+    A round begins when changes were requested, a conflict was found or the verify commands failed:
+    the agent runs again with the reason as its prompt. Returns the last run once the work has
+    landed or was withdrawn, an agent has ended without handing it in, or all rounds are used.
+    `report` gets the outcome of each run that is not the last.
+    """
+    ended = supervise(post, name, request, open_session=open_session)
+    session = ended.session
+    if session is None or not _is_on(request, session.settings):
+        return ended
+    from gitworker.agents.rounds.rules_rounds import Step  # 10 ms: only with rounds
+
+    for number in range(1, session.settings.agents_rounds + 1):
+        if _step(session, ended.run)[0] is Step.END:
+            break
+        report(ended.outcome)
+        prompt = wait_for_round(session, ended.run)
+        if prompt is None:
+            ended.outcome = _present_state(session, ended.run)
+            break
+        _publish_round(session, ended.run, number)
+        try:
+            again = request.resumed(prompt)
+            ended = supervise(post, ended.run.worker, again, open_session=lambda: session)
+        except GitWorkerError as error:  # a person has resumed it in the meantime
+            report(f"{ended.run.worker} could not be resumed: {error.message}")
+            break
+    return ended
+
+
+def wait_for_round(session: Session, run: AgentRun) -> str | None:
+    """Wait while the work of an ended run is in review; return the prompt if it comes back.
+
+    Returns None if it does not: it has landed, or another command or agent has taken over.
+    """
+    from gitworker.agents.rounds.rules_rounds import Step
+    from gitworker.workers.wait import moments
+
+    for _ in moments(session, None):
+        step, worker = _step(session, run)
+        if step is Step.RESUME and worker is not None:
+            return prompt_of_return(session, worker)
+        if step is Step.END:
+            return None
+    return None
+
+
+def prompt_of_return(session: Session, worker: Worker) -> str:
+    """Return the prompt for the agent of a worker whose work was sent back."""
+    from gitworker.agents.rounds.rules_rounds import Return, round_prompt
+    from gitworker.observe.logs.tail import last_lines
+    from gitworker.observe.text import without_escapes
+    from gitworker.observe.workers.returned import returned_work
+    from gitworker.store.records.runs import find_prompt
+
+    back = returned_work(worker)
+    assert back is not None
+    lines = last_lines(back.log, LOG_LINES)[0] if back.log else []
+    with session.store.read() as reader:
+        task_text = find_prompt(reader, worker.task)
+    return round_prompt(
+        Return(
+            worker.branch or worker.task, session.target_name, back.reason, back.note, back.files,
+            back.log, [without_escapes(line) for line in lines], task_text,
+        )
+    )  # fmt: skip
+
+
+def _is_on(request: RunRequest, settings: Settings) -> bool:
+    chosen = request.auto_resume
+    return settings.agents_auto_resume if chosen is None else chosen
+
+
+def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
+    """Return the next step after an ended run, and its worker."""
+    from gitworker.agents.rounds.rules_rounds import RoundFacts, Step, next_step
+    from gitworker.store.records.runs import find_latest_run
+    from gitworker.store.workers import find_worker
+
+    with session.store.read() as reader:
+        worker = find_worker(reader, run.worker)
+        latest = find_latest_run(reader, run.worker)
+    if worker is None:
+        return Step.END, None
+    is_ours = worker.task_id == run.task and latest is not None and latest.id == run.id
+    facts = RoundFacts(
+        worker.state, worker.stale_from, is_ours, worker.returned_by, worker.waits_for_author
+    )
+    return next_step(facts), worker
+
+
+def _present_state(session: Session, run: AgentRun) -> str:
+    worker = _step(session, run)[1]
+    return f"{run.worker} is {worker.state}" if worker else f"{run.worker} does not exist"
+
+
+def _publish_round(session: Session, run: AgentRun, number: int) -> None:
+    """Publish that the agent is resumed, and in which round."""
+    from gitworker import clock
+    from gitworker.bus.publish import log_message, publish
+
+    text = f"round {number} of {session.settings.agents_rounds}: its work was sent back"
+    with session.store.write() as writer:
+        entry = log_message(run.worker, run.task, "auto_resume", text)
+        publish(writer, entry, now=clock.now_ms())

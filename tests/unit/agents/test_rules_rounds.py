@@ -1,0 +1,62 @@
+"""The decisions about the rounds of an agent."""
+
+import pytest
+
+from gitworker.agents.rounds.rules_rounds import (
+    Return,
+    RoundFacts,
+    Step,
+    next_step,
+    round_prompt,
+)
+from gitworker.model.worker import WorkerState
+
+WORKING, REVIEW, STALE = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (RoundFacts(REVIEW, None, True, None, False), Step.WAIT),
+        (RoundFacts(WorkerState.APPROVED, None, True, None, False), Step.WAIT),
+        (RoundFacts(STALE, REVIEW, True, None, False), Step.WAIT),
+        (RoundFacts(WORKING, None, True, "merge_conflict", True), Step.RESUME),
+        (RoundFacts(WORKING, None, True, "verify_failed", True), Step.RESUME),
+        (RoundFacts(WORKING, None, True, "changes_requested", True), Step.RESUME),
+        (RoundFacts(WORKING, None, True, "withdrawn", True), Step.END),
+        (RoundFacts(WORKING, None, True, "merge_conflict", False), Step.END),
+        (RoundFacts(WORKING, None, True, None, False), Step.END),
+        (RoundFacts(STALE, WORKING, True, "merge_conflict", True), Step.RESUME),
+        (RoundFacts(WorkerState.FAILED, None, True, "verify_failed", True), Step.END),
+        (RoundFacts(WorkerState.COMPLETED, None, True, None, False), Step.END),
+        (RoundFacts(REVIEW, None, False, None, False), Step.END),
+    ],
+)
+def test_the_next_step(facts: RoundFacts, expected: Step) -> None:
+    """A handed-in work is awaited, one that came back is resumed, and anything else ends."""
+    assert next_step(facts) is expected
+
+
+def test_the_prompt_of_a_conflict() -> None:
+    """It names the files and the command that rebases, and repeats the task."""
+    back = Return("a/t", "main", "merge_conflict", "", ("x.py", "y.py"), "", (), "Build it")
+    text = round_prompt(back)
+    assert "Your work on a/t was sent back: it conflicts with main." in text
+    assert "  x.py\n  y.py\n" in text
+    assert "`git worker sync --continue`" in text
+    assert text.endswith("The task was:\n\nBuild it\n")
+
+
+def test_the_prompt_of_a_failed_verification() -> None:
+    """It has the reason and the end of the log, and no more if the task has no text."""
+    back = Return("a/t", "main", "verify_failed", "make ended with 2", (), "/l.log", ("1", "2"), "")
+    text = round_prompt(back)
+    assert "the verify commands failed.\n\nmake ended with 2\n\n" in text
+    assert "The end of the log /l.log:\n  1\n  2\n" in text
+    assert "The task was" not in text
+
+
+def test_the_prompt_of_requested_changes() -> None:
+    """It has the reviewer's note as it was written."""
+    back = Return("a/t", "main", "changes_requested", "A test\nis missing", (), "", (), "")
+    assert "changes were requested.\n\nA test\nis missing\n\n" in round_prompt(back)
