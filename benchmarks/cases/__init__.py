@@ -13,6 +13,7 @@ from benchmarks.cases.hot import measure_hot_verbs
 from benchmarks.cases.inbox import measure_inbox
 from benchmarks.cases.land import measure_land
 from benchmarks.cases.library import measure_removal, measure_replay
+from benchmarks.cases.mcp import measure_mcp
 from benchmarks.cases.memory import measure_memory
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
 from benchmarks.cases.radar import measure_radar
@@ -24,6 +25,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "hooks": measure_hooks,
     "hot": measure_hot_verbs,
     "inbox": measure_inbox,
+    "mcp": measure_mcp,
     "exec": measure_begin,
     "output": measure_output,
     "status": measure_status,

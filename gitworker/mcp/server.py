@@ -10,6 +10,7 @@ import threading
 
 from gitworker.mcp.protocol import answer, chosen_tool, completed, is_stateless
 from gitworker.mcp.rpc import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     LINE_MAX_BYTES,
     RpcError,
@@ -40,6 +41,7 @@ class Server:
         self._lock = threading.Lock()  # of the output, and of the calls
         self._calls: dict[str | int, _Call] = {}
         self._lanes: dict[str, threading.Thread] = {}  # the last call in each
+        self._threads: set[threading.Thread] = set()  # also those that still send or acknowledge
         self._is_closed = False
 
     def serve(self, fd: int) -> None:
@@ -52,10 +54,11 @@ class Server:
         finally:
             with self._lock:
                 running = list(self._calls.values())
+                threads = list(self._threads)
             for call in running:
                 call.stop.give(cancels=False)
-            for call in running:
-                call.thread.join()
+            for thread in threads:
+                thread.join()
 
     def _handle(self, line: bytes | None) -> None:
         try:
@@ -71,7 +74,7 @@ class Server:
             else:
                 self._respond(request.id, answer(request, self._toolbox))
         except RpcError as error:
-            self._send(error.to_json())
+            self._send(encode(error.to_json()))
 
     def _notice(self, request: Request) -> None:
         """Obey a cancellation; every other notification needs nothing."""
@@ -98,6 +101,7 @@ class Server:
                 lambda stop: self._toolbox.call(tool, arguments, stop),
             )
             self._calls[request.id] = call
+            self._threads.add(call.thread)
             if tool.lane is not None:
                 self._lanes[tool.lane] = call.thread
         call.thread.start()
@@ -106,29 +110,35 @@ class Server:
         self, id: str | int | None, call: _Call, before: threading.Thread | None, *, stateless: bool
     ) -> None:
         assert id is not None
+        result: dict[str, Any] | None = None
+        delivered = None
         try:
             if before is not None:
                 before.join()
-            if call.stop.unwanted():
-                return  # a call that was cancelled in the queue never begins
-            result, delivered = call.work(call.stop)
-            if call.stop.unwanted():
-                return  # a cancelled request gets no response
-            if self._respond(id, completed(result) if stateless else result):
-                self._toolbox.deliver(delivered)
+            if not call.stop.unwanted():  # else it was cancelled in the queue and never begins
+                result, delivered = call.work(call.stop)
         except Cancelled:
             pass
-        finally:
-            call.stop.close()
-            with self._lock:
-                del self._calls[id]
+        with self._lock:  # from here on the id is free, and a cancellation comes too late
+            del self._calls[id]
+        if result is not None and not call.stop.unwanted():
+            is_read = self._respond(id, completed(result) if stateless else result)
+            if is_read:
+                self._toolbox.deliver(delivered)
+        call.stop.close()
+        with self._lock:
+            self._threads.discard(call.thread)
 
     def _respond(self, id: str | int, result: dict[str, Any]) -> bool:
-        return self._send({"jsonrpc": "2.0", "id": id, "result": result})
+        try:
+            line = encode({"jsonrpc": "2.0", "id": id, "result": result})
+        except (TypeError, ValueError) as error:
+            failure = f"the result is no JSON: {error}"
+            line = encode(RpcError(INTERNAL_ERROR, failure, id=id).to_json())
+        return self._send(line)
 
-    def _send(self, message: dict[str, Any]) -> bool:
+    def _send(self, line: bytes) -> bool:
         """Send one line; return whether the client could still read it."""
-        line = encode(message)
         with self._lock:
             if not self._is_closed:
                 try:

@@ -9,9 +9,15 @@ import apsw
 import pytest
 
 from gitworker.mcp.protocol import CAPABILITIES_KEY, STATELESS, VERSION_KEY, VERSIONS
-from gitworker.mcp.rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from gitworker.mcp.rpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 from gitworker.mcp.server import AT_ONCE
-from gitworker.mcp.tools import Tool
+from gitworker.mcp.tools import Answer, Tool
 from tests.mcp.kit import connected
 from tests.workers.world import World, wait_until
 
@@ -201,6 +207,16 @@ def test_ids_and_calls_are_limited(world: World) -> None:
             assert (answer["id"], answer["error"]["code"]) == (id, INVALID_REQUEST)
 
 
+def test_an_id_may_be_used_again(world: World) -> None:
+    """The id of an answered call is free at once, also while its messages are acknowledged."""
+    world.spawn("auth", "login")
+    with connected(world.path("auth")) as client:
+        for name in ("inbox", "inbox", "whoami"):
+            client.message(id=1, method="tools/call", params={"name": name})
+            answer = client.answer()
+            assert answer["result"]["isError"] is False
+
+
 def test_a_locked_database_is_a_coded_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign program that keeps the database locked fails the call, not the server."""
     monkeypatch.setattr("gitworker.store.sqlite.database.BUSY_TIMEOUT_MS", 100)
@@ -223,6 +239,9 @@ def test_a_bug_is_a_result_and_a_line_of_the_log(world: World) -> None:
         client.server._toolbox.tools = {"whoami": broken}
         assert client.fail("whoami")["code"] == "internal"
         assert client.ask("ping")["result"] == {}
+        odd = Tool("whoami", lambda desk, arguments: Answer("odd", {"set": {1}}), "Another bug.")
+        client.server._toolbox.tools = {"whoami": odd}
+        assert client.ask("tools/call", name="whoami")["error"]["code"] == INTERNAL_ERROR
     assert len(client.log) == 1
     assert client.log[0].startswith("error: whoami: JSONDecodeError")
 
