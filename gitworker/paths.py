@@ -26,8 +26,8 @@ CREATING = "unable to create"  # git's wording
 LOCK_MARK = "gitworker: an agent works here"
 # Our names in the state directory; other names are ignored.
 STATE_DIRECTORIES = frozenset({
-    "adopted", "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks", "logs",
-    "reviews", "scratch", "spool", "verify", "workers", "worktree-config",
+    "adopted", "agents", "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks",
+    "logs", "reviews", "scratch", "spool", "verify", "workers", "worktree-config",
 })  # fmt: skip
 STATE_FILES = frozenset({
     "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",

@@ -21,6 +21,7 @@ COMMANDS: Sections = {
         "init": "Set up gitworker in this repository.",
         "config": "List the settings with their origin, or change one.",
         "hooks": "Install, remove and inspect the git hooks.",
+        "agent": "Attach coding agents that a person starts, or detach them.",
         "hook": "Answer an event of a coding agent's hook.",
         "mcp": "Serve tools to an agent by MCP, over standard input and output.",
         "completion": "Print the completion script for a shell.",
@@ -117,6 +118,12 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "list": "List the claims, one row each.",
         },
     },
+    "agent": {
+        "Commands": {
+            "install": "Attach our hooks to a coding agent.",
+            "uninstall": "Remove our hooks from a coding agent's settings.",
+        },
+    },
     "hooks": {
         "Commands": {
             "install": "Install the hooks in every worker's worktree.",
@@ -189,6 +196,9 @@ SUGGESTIONS: Mapping[str, str] = {
     "repair": "git worker fsck --repair",
     "man": "git worker help",
     "version": "git worker --version",
+    "agent add": "git worker agent install {worker}",
+    "agent remove": "git worker agent uninstall {worker}",
+    "agent list": "git worker doctor",
     "hook install": "git worker hooks install",
     "hooks add": "git worker hooks install",
     "hooks remove": "git worker hooks uninstall",

@@ -18,6 +18,7 @@ from gitworker.fsck.checks import (
 from gitworker.fsck.finding import Finding, fail
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.quick import (
+    agent_checks,
     database_checks,
     hook_checks,
     settings_checks,
@@ -92,6 +93,7 @@ QUICK: tuple[Check[Session], ...] = (
     Check(worktree_checks.check_worktrees, "worktrees"),
     Check(worktree_checks.check_branches, "branches"),
     Check(hook_checks.check_hooks, "hooks"),
+    Check(agent_checks.check_agents, "agents"),
     Check(worktree_checks.check_heartbeat_daemon, worktree_checks.BEATER),
     _opened(SETTINGS),
     Check(target_branch.check_target, "target"),

@@ -10,8 +10,9 @@ from gitworker.service.open_for_call import ServiceBase
 from gitworker.service.request import open_quickly, open_without_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from gitworker.agents.hooks.attach import AttachedAgent
     from gitworker.bus.files.logs_in_git import LogCommit
     from gitworker.bus.files.retention import PrunePlan, PruneResult
     from gitworker.fsck.doctor import Doctor
@@ -74,6 +75,29 @@ class CareMethods(ServiceBase):
         with self._acting() as session:
             uninstall_everything(session)
             return session.paths.root
+
+    def attach_agent(self, agent: str, *, user: Mapping[str, str] | None = None) -> AttachedAgent:
+        """Attach our hooks to an agent in the main checkout and the workers' worktrees.
+
+        With `user`, the environment of a user, attach them in its own settings instead. Raises
+        Refused if the agent's local file is tracked, Invalid if a file cannot be extended.
+        """
+        from gitworker.agents.hooks.attach import attach_for_user, attach_here, require_program
+
+        program = require_program()
+        if user is not None:
+            return attach_for_user(agent, program, user)
+        with self._acting() as session:
+            return attach_here(session, agent, program)
+
+    def detach_agent(self, agent: str, *, user: Mapping[str, str] | None = None) -> AttachedAgent:
+        """Remove our hooks from an agent's settings in this repository, or from a user's own."""
+        from gitworker.agents.hooks.attach import detach_for_user, detach_here
+
+        if user is not None:
+            return detach_for_user(agent, user)
+        with self._acting() as session:
+            return detach_here(session, agent)
 
     def recover_interrupted(self) -> Settled:
         """Finish or roll back every interrupted operation; ask remotes about interrupted pushes."""

@@ -200,6 +200,23 @@ class WorkMethods(ServiceBase):
         with self._acting() as session:
             return fail(session, worker, reason=reason, on_purpose=True)
 
+    def make_worktree(self, name: str) -> str:
+        """Return the path of the worktree that an agent makes for itself, owned by a worker."""
+        from gitworker.agents.hooks.make_worktree import make_worktree
+
+        with self._acting() as session:
+            return make_worktree(session, name)
+
+    def remove_worktree(self, path: str) -> str:
+        """Remove such a worktree if it has no work of its own; return its worker.
+
+        Raises Refused for every other worktree, NotFound if it belongs to no worker.
+        """
+        from gitworker.agents.hooks.make_worktree import remove_worktree
+
+        with self._acting() as session:
+            return remove_worktree(session, path)
+
     def cancel(self, worker: str) -> FreedWorker:
         """Withdraw a worker's task; its work stays under a rescue ref."""
         from gitworker.workers.cancel import cancel

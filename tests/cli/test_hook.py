@@ -68,3 +68,24 @@ def test_the_setting_hands_in(scene: Scene) -> None:
     scene.commit(worktree, "new.txt")
     assert run(worktree, "hook", "Stop") == SILENCE
     assert "IN_REVIEW" in ok(scene.root, "list")
+
+
+def test_a_worktree_of_claude_is_a_worker(scene: Scene) -> None:
+    """The documented inputs make and remove a worktree; unlanded work is kept with status 1."""
+    common = {"session_id": "7a5f", "transcript_path": "/r/7a5f.jsonl", "cwd": str(scene.root)}
+    wanted = {**common, "hook_event_name": "WorktreeCreate", "name": "login-form"}
+    worktree = Path(ok(scene.root, "hook", "WorktreeCreate", stdin=json.dumps(wanted).encode()))
+    removal = {**common, "hook_event_name": "WorktreeRemove", "worktree_path": str(worktree)}
+    (worktree / "new").write_text("new")
+    kept = run(scene.root, "hook", "WorktreeRemove", stdin=json.dumps(removal).encode())
+    assert kept.status == 1
+    assert "not committed" in kept.err
+    (worktree / "new").unlink()
+    assert ok(scene.root, "hook", "WorktreeRemove", stdin=json.dumps(removal).encode()) == ""
+    assert not worktree.exists()
+
+
+@pytest.mark.parametrize("input", [b"", b"[]", b"{}", b'{"name": 7}', b"\xff", b'{"name": "/"}'])
+def test_a_bad_input_makes_no_worktree(scene: Scene, input: bytes) -> None:
+    """Without a usable name no worktree is made, and the agent sees a failure."""
+    assert run(scene.root, "hook", "WorktreeCreate", stdin=input).status == 2

@@ -78,7 +78,7 @@ def _reasons(context: HookContext, news: News) -> Iterator[tuple[str, str]]:
         yield (
             UNCOMMITTED,
             f"Not committed: {listed}{more}. Uncommitted work is not handed in.\n"
-            "    git add FILES && git commit -m MESSAGE",
+            "    git add <files> && git commit -m <message>",
         )
 
 

@@ -23,7 +23,7 @@ TASK_SHOWN = 6000  # agents cut a text of more than 10,000 characters
 PAGE = """\
 git commit -am 'Add the form'      as often as you like; every commit is published
 git worker sync                    rebase onto the target, from time to time
-git worker inbox                   messages to you; send WORKER TEXT writes one
+git worker inbox                   your messages; git worker send <worker> <text> writes one
 git worker heartbeat --status blocked     if you cannot go on
 git worker done -m 'Works'         hand in: commit everything first
 git worker fail -m 'Why'           give up

@@ -28,11 +28,11 @@ def add_excludes(common_dir: str) -> None:
 
 
 def exclude_link(common_dir: str, name: str) -> None:
-    """Add a line that hides a link of this name at the top of a checkout.
+    """Add a line that hides a link or file of this path in a checkout.
 
     A pattern that ends in a slash, as `node_modules/`, matches the directory, but not a link to it.
     """
-    line = "/" + "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
+    line = _line_of(name)
     path = f"{common_dir}/info/exclude"
     add_excludes(common_dir)
     with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
@@ -40,6 +40,20 @@ def exclude_link(common_dir: str, name: str) -> None:
     ours, end, after = rest.partition(EXCLUDE_END)
     if end and line not in ours.split("\n"):
         _replace_file(path, f"{before}{begin}{ours}{line}\n{end}{after}")
+
+
+def include_again(common_dir: str, name: str) -> None:
+    """Remove the line of `exclude_link`; leave every other byte."""
+    path = f"{common_dir}/info/exclude"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
+            before, begin, rest = file.read().partition(EXCLUDE_BEGIN)
+    except FileNotFoundError:
+        return
+    ours, end, after = rest.partition(EXCLUDE_END)
+    left = ours.replace(f"\n{_line_of(name)}\n", "\n")
+    if end and left != ours:
+        _replace_file(path, f"{before}{begin}{left}{end}{after}")
 
 
 def remove_excludes(common_dir: str) -> None:
@@ -65,6 +79,10 @@ def missing_excludes(common_dir: str) -> tuple[str, ...]:
     except OSError:
         lines = []
     return tuple(line for line in (EXCLUDE_BEGIN, *EXCLUDED, EXCLUDE_END) if line not in lines)
+
+
+def _line_of(name: str) -> str:
+    return "/" + "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
 
 
 def _replace_file(path: str, text: str) -> None:

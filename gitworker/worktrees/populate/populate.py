@@ -15,6 +15,8 @@ from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker
 from gitworker.worktrees.populate.place import INCLUDE_FILE
 
+RECORDS = "agents"  # in the state directory: the agents whose settings contain our hooks
+
 
 def require_trusted_setup(session: Session) -> None:
     """Raise Refused if there are setup commands that are not trusted."""
@@ -27,9 +29,15 @@ def require_trusted_setup(session: Session) -> None:
 def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None:
     """Fill submodules, and link and copy the paths that the settings name, from the main checkout.
 
-    `is_warm`: an earlier task has used the worktree, so existing copies are replaced. Raises
+    The settings of agents with our hooks are copied, too. `is_warm`: an earlier task has used the
+    worktree, so existing copies are replaced. Raises
     Refused, with nothing written, unless both directories are checkouts of this repository.
     """
+    records = f"{session.paths.root}/{RECORDS}"
+    if os.path.isdir(records):
+        from gitworker.worktrees.populate.attached_files import copy_attached  # 10 ms, if any
+
+        copy_attached(records, worktree)
     if session.main_top == session.repository.common_dir:  # a bare repository has no main checkout
         return
     has_submodules = os.path.isfile(f"{worktree}/.gitmodules")

@@ -88,7 +88,7 @@ def test_sound_repository(session: Session) -> None:
     assert found(doctor, "history") == [
         ("ok", "main: 1 landing, all in place, linear history", None)
     ]
-    assert len(doctor.findings) == 18
+    assert len(doctor.findings) == 19
 
 
 def test_fresh_repository(session: Session) -> None:

@@ -1,15 +1,28 @@
 """git worker hook: the complete command; `cli.hot.hook` is its fast path."""
 
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import click
 
 from gitworker.agents.hooks.rules_dialects import EVENTS
+from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.hook import answer_event
+from gitworker.cli.hot.send import read_payload
 from gitworker.cli.options import GitworkerCommand
+from gitworker.errors import Invalid
+
+INPUT_MAX_BYTES = 1 << 20
+# The keys that may have the argument of an event; older documents of Claude Code name another one.
+WORKTREE_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"WorktreeCreate": ("name", "worktree_name"), "WorktreeRemove": ("worktree_path",)}
+)
 
 
 @click.command("hook", cls=GitworkerCommand)
-@click.argument("event", type=click.Choice(list(EVENTS)), metavar="EVENT")
+@click.argument("event", type=click.Choice([*EVENTS, *WORKTREE_KEYS]), metavar="EVENT")
 @click.pass_obj
 def command(call: CommandLine, event: str) -> None:
     """Answer an event of a coding agent's hook.
@@ -29,7 +42,30 @@ def command(call: CommandLine, event: str) -> None:
     directory is not a worker's worktree. Always exits with 0; failures are in
     `logs/background.log` of the state directory.
 
+    WorktreeCreate and WorktreeRemove make the worktrees of Claude Code those of workers. The first
+    gives a worker (cc-NAME) a task and prints the path. The second removes a worktree that has no
+    work of its own; it fails, and the worktree stays, if work there has not landed.
+
     \b
       git worker hook PostToolUse < event.json
+      echo '{"name": "login-form"}' | git worker hook WorktreeCreate
     """
-    answer_event(EVENTS[event], call.identity)
+    if event in EVENTS:
+        answer_event(EVENTS[event], call.identity)
+    elif event == "WorktreeCreate":
+        output.answer_exact(call.service().make_worktree(_argument(event)))
+    else:
+        call.service().remove_worktree(_argument(event))
+
+
+def _argument(event: str) -> str:
+    """Return the argument of an event from the agent's JSON; raise Invalid without one."""
+    try:
+        fields = json.loads(read_payload("-", max_bytes=INPUT_MAX_BYTES))
+    except ValueError as error:
+        raise Invalid(f"standard input is not JSON: {error}") from None
+    keys = WORKTREE_KEYS[event]
+    for key in keys:
+        if isinstance(fields, dict) and isinstance(fields.get(key), str):
+            return str(fields[key])
+    raise Invalid(f"the JSON on standard input has no text {keys[0]!r}")

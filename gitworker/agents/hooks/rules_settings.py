@@ -1,0 +1,198 @@
+"""The settings that attach our hooks to an agent, and their place in its files. Pure."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gitworker.errors import Invalid
+from gitworker.rules_text import quoted
+
+MARK = "# gitworker"  # ends each of our commands: a comment for the shell
+TIMEOUT_S = 20
+WORKTREE_TIMEOUT_S = 600  # of a new worktree with its setup commands
+WORKTREE_EVENTS = frozenset({"WorktreeCreate", "WorktreeRemove"})
+NEEDS_PERSON = "permission_prompt|idle_prompt|elicitation_dialog"
+MATCHERS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {("claude", "Notification"): NEEDS_PERSON, ("qwen", "Notification"): NEEDS_PERSON}
+)
+
+
+class AgentFiles(NamedTuple):
+    """The events of an agent, and the files that it reads: in a worktree, and in the user's home.
+
+    `home` is the variable that replaces the user's directory. `unit` is the number of its units of
+    time in a second.
+    """
+
+    events: tuple[str, ...]
+    local: str
+    directory: str
+    user: str
+    home: str = ""
+    unit: int = 1
+
+
+AGENTS: Mapping[str, AgentFiles] = MappingProxyType(
+    {
+        "claude": AgentFiles(
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "Notification", "Stop",
+             "WorktreeCreate", "WorktreeRemove"),
+            ".claude/settings.local.json", ".claude", "settings.json", "CLAUDE_CONFIG_DIR",
+        ),
+        "codex": AgentFiles(
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "PermissionRequest", "Stop"),
+            ".codex/hooks.json", ".codex", "hooks.json", "CODEX_HOME",
+        ),
+        "gemini": AgentFiles(
+            ("SessionStart", "BeforeAgent", "AfterTool", "Notification", "AfterAgent"),
+            ".gemini/settings.json", ".gemini", "settings.json", unit=1000,
+        ),
+        "qwen": AgentFiles(
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "Notification", "Stop"),
+            ".qwen/settings.json", ".qwen", "settings.json",
+        ),
+        "opencode": AgentFiles(
+            (), ".opencode/plugins/gitworker.js", ".config/opencode", "plugins/gitworker.js",
+        ),
+    }
+)  # fmt: skip
+NOTES: Mapping[str, str] = MappingProxyType(
+    {"codex": "Codex runs new hooks only after you trust them: open codex, then /hooks"}
+)
+PLUGIN = """\
+// gitworker: attached by `git worker agent install opencode`
+import { execFile } from "node:child_process"
+
+const PROGRAM = %s
+
+function hook(event, cwd) {
+  return new Promise((resolve) => {
+    const child = execFile(PROGRAM, ["hook", event], { cwd, timeout: 20000 }, (error, text) =>
+      resolve(error ? "" : text.trim()))
+    child.stdin?.end("{}")
+  })
+}
+
+export const GitWorker = async ({ directory }) => {
+  let introduced = false
+  return {
+    "tool.execute.after": async (input, output) => {
+      const texts = introduced ? [] : [await hook("session.created", directory)]
+      introduced = true
+      texts.push(await hook("tool.execute.after", directory))
+      const text = texts.filter(Boolean).join("\\n\\n")
+      if (text) output.output = `${output.output ?? ""}\\n\\n${text}`
+    },
+    event: async ({ event }) => {
+      if (event.type === "session.idle") await hook("session.idle", directory)
+      if (event.type === "permission.asked" || event.type === "permission.updated")
+        await hook("permission.asked", directory)
+    },
+  }
+}
+"""
+
+
+def hook_settings(agent: str, program: str) -> dict[str, Any]:
+    """Return the settings that attach our hooks to an agent: `{"hooks": {EVENT: […]}}`.
+
+    `program` is the absolute path of `git-worker`. They are also valid for one run.
+    """
+    files = AGENTS[agent]
+    return {"hooks": {event: [_entry(agent, event, program)] for event in files.events}}
+
+
+def attached(text: str | None, agent: str, program: str) -> str:
+    """Return the text of an agent's file with our hooks; `text` is None for a missing file.
+
+    Raises Invalid for a file that we cannot extend: it is not plain JSON, or not ours.
+    """
+    if agent == "opencode":
+        if text is not None and not _is_plugin(text):
+            raise Invalid("the file exists and is not a plugin of gitworker")
+        return PLUGIN % json.dumps(program)
+    settings = _parse(text)
+    hooks = settings.setdefault("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(one, list) for one in hooks.values()):
+        raise Invalid('"hooks" in the file does not have the form that the agent documents')
+    _drop(settings)
+    hooks = settings.setdefault("hooks", {})
+    for event, entries in hook_settings(agent, program)["hooks"].items():
+        hooks.setdefault(event, []).extend(entries)
+    return _written(settings)
+
+
+def detached(text: str, agent: str) -> str | None:
+    """Return the text of an agent's file without our hooks; None if nothing else is left of it."""
+    if agent == "opencode":
+        return None if _is_plugin(text) else text
+    settings = _parse(text)
+    if not _drop(settings):
+        return text
+    return _written(settings) if settings else None
+
+
+def is_attached(text: str, program: str) -> bool:
+    """Return whether a file calls our program."""
+    return program in text and (MARK in text or _is_plugin(text))
+
+
+def _entry(agent: str, event: str, program: str) -> dict[str, Any]:
+    limit_s = WORKTREE_TIMEOUT_S if event in WORKTREE_EVENTS else TIMEOUT_S
+    hook = {
+        "type": "command",
+        "command": _command(event, program),
+        "timeout": limit_s * AGENTS[agent].unit,
+    }
+    matcher = MATCHERS.get((agent, event))
+    return {"hooks": [hook]} if matcher is None else {"matcher": matcher, "hooks": [hook]}
+
+
+def _command(event: str, program: str) -> str:
+    """Return the shell command; only without a worktree may the agent not go on."""
+    words = f"{quoted(program)} hook {event}"
+    return f"{words} {MARK}" if event in WORKTREE_EVENTS else f"{words} 2>/dev/null || : {MARK}"
+
+
+def _parse(text: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if text and text.strip() else {}
+    except ValueError as error:
+        raise Invalid(f"the file is not plain JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise Invalid("the file is not a JSON object")
+    return found
+
+
+def _drop(settings: dict[str, Any]) -> bool:
+    """Remove our entries, and what is empty without them; return whether there were any."""
+    hooks = settings.get("hooks")
+    if not isinstance(hooks, dict):
+        return False
+    found = False
+    for event, entries in list(hooks.items()):
+        kept = [entry for entry in entries if not _is_ours(entry)]
+        if len(kept) < len(entries):
+            found = True
+            hooks[event] = kept
+            if not kept:
+                del hooks[event]
+    if found and not hooks:
+        del settings["hooks"]
+    return found
+
+
+def _is_ours(entry: Any) -> bool:
+    inner = entry.get("hooks") if isinstance(entry, dict) else None
+    return isinstance(inner, list) and any(
+        isinstance(one, dict) and str(one.get("command", "")).endswith(MARK) for one in inner
+    )
+
+
+def _is_plugin(text: str) -> bool:
+    return text.startswith("// gitworker:")
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,102 @@
+"""The settings that attach our hooks: the form that each agent documents."""
+
+import json
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.agents.hooks.rules_dialects import EVENTS
+from gitworker.agents.hooks.rules_settings import (
+    AGENTS,
+    MARK,
+    WORKTREE_EVENTS,
+    attached,
+    detached,
+    hook_settings,
+    is_attached,
+)
+from gitworker.errors import Invalid
+
+PROGRAM = "/opt/my tools/git-worker"
+JSON_AGENTS = [name for name, files in AGENTS.items() if files.events]
+FOREIGN = {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@pytest.mark.parametrize("agent", JSON_AGENTS)
+def test_the_documented_form(agent: str) -> None:
+    """Each event has one command hook with a limit, in the agent's unit of time."""
+    settings = hook_settings(agent, PROGRAM)["hooks"]
+    assert set(settings) == set(AGENTS[agent].events)
+    for event, ((entry),) in settings.items():
+        ((hook),) = entry["hooks"]
+        assert event in EVENTS or event in WORKTREE_EVENTS
+        assert hook["type"] == "command"
+        assert shlex.split(hook["command"], comments=True)[:3] == [PROGRAM, "hook", event]
+        seconds = hook["timeout"] / (1000 if agent == "gemini" else 1)
+        assert seconds == (600 if event in WORKTREE_EVENTS else 20)
+        assert ("matcher" in entry) == (event == "Notification" and agent != "gemini")
+
+
+def test_only_a_missing_worktree_stops_the_agent() -> None:
+    """A failure of our program is hidden from the agent, except for its worktrees."""
+    for event, (entry,) in hook_settings("claude", PROGRAM)["hooks"].items():
+        command = entry["hooks"][0]["command"]
+        assert ("|| :" in command) == (event not in WORKTREE_EVENTS)
+
+
+@given(st.dictionaries(st.text().filter(lambda key: key != "hooks"), VALUES))
+def test_other_settings_stay(settings: dict[str, object]) -> None:
+    """Attaching and detaching keeps every other setting and hook of the user."""
+    before = {**settings, "hooks": FOREIGN}
+    text = attached(json.dumps(before), "claude", PROGRAM)
+    found = json.loads(text)
+    assert found["hooks"]["Stop"][0] == FOREIGN["Stop"][0]
+    assert {key: value for key, value in found.items() if key != "hooks"} == settings
+    assert is_attached(text, PROGRAM)
+    left = detached(text, "claude")
+    assert left is not None
+    assert json.loads(left) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_attaching_twice_changes_nothing(agent: str) -> None:
+    """An attached file stays as it is, and without our hooks nothing is left of a new one."""
+    text = attached(None, agent, PROGRAM)
+    assert attached(text, agent, PROGRAM) == text
+    assert is_attached(text, PROGRAM.replace('"', ""))
+    assert detached(text, agent) is None
+
+
+def test_a_new_program_replaces_the_old_one() -> None:
+    """After a move of our program, its old path is in no hook."""
+    text = attached(attached(None, "codex", "/old/git-worker"), "codex", PROGRAM)
+    assert "/old/" not in text
+    assert text.count(MARK) == len(AGENTS["codex"].events)
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}', "{} // comment", "7"]
+)
+def test_other_forms_are_refused(text: str) -> None:
+    """A file that we cannot extend without loss is refused."""
+    with pytest.raises(Invalid):
+        attached(text, "gemini", PROGRAM)
+
+
+def test_a_foreign_plugin_is_refused() -> None:
+    """A plugin of another author is neither replaced nor removed."""
+    with pytest.raises(Invalid):
+        attached("export const Mine = 1", "opencode", PROGRAM)
+    assert detached("export const Mine = 1", "opencode") == "export const Mine = 1"
+
+
+def test_a_file_without_our_hooks_stays() -> None:
+    """Detaching returns the very text of a file in which nothing is ours."""
+    text = '{ "hooks": {"Stop": []} , "a":1}'
+    assert detached(text, "claude") == text
