@@ -1,6 +1,7 @@
 """The results of merging pairs of commits, from the cache or computed on request.
 
-A verdict depends on two commits only and is stored under both ids. The attributes are those of the
+A verdict has the conflicts to which both branches contribute: not those of one branch with commits
+of the target that the other contains. It is stored under both ids. The attributes are those of the
 first commit: the target if it is in the pair, otherwise the lower id.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import NamedTuple
 
 from gitworker import clock
@@ -19,6 +21,7 @@ from gitworker.radar.rules_radar import (
     Pair,
     footprint_of,
     own_attributes,
+    own_conflicts,
     pairs_that_may_overlap,
 )
 from gitworker.repo.history.forks import Forks, PathChange, read_forks, read_path_changes
@@ -91,12 +94,12 @@ def judge(
     merging = pairs_that_may_overlap(track, missing)
     merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
     fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
-    fresh |= merged.files
+    fresh |= _without_targets(session, track, target, merged)
     results = [MergeResult(*pair, conflicts) for pair, conflicts in fresh.items()]
     store_merge_results(session.store, results, now=clock.now_ms())
     return Verdicts(
         files | fresh,
-        merged=len(merged.files),
+        merged=len(merged.conflicts),
         skipped=len(missing) - len(merging),
         cached=len(files),
         complaint=merged.complaint,
@@ -162,6 +165,30 @@ def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Chan
 
 def _changes_text(changes: tuple[PathChange, ...]) -> str | None:
     return json.dumps(changes) if len(changes) <= CHANGES_AT_MOST else None
+
+
+def _without_targets(
+    session: Session, track: BranchHistory, target: Oid, merged: Merged
+) -> dict[Pair, tuple[str, ...]]:
+    """Return the paths in conflict without the conflicts of one branch with the target alone."""
+    clashing = [pair for pair, found in merged.conflicts.items() if found and target not in pair]
+    starts = {tip: _start_of(session, track, target, tip) for pair in clashing for tip in pair}
+    with_target: dict[Pair, set[Pair]] = {}
+    for one, other in clashing:
+        if starts[one] != starts[other]:
+            sides = {(starts[one], other), (one, starts[other])} - {(one, other)}
+            with_target[one, other] = {(a, b) for a, b in sides if a is not None and b is not None}
+    known = _merge(session, track, target, sorted({*chain(*with_target.values())})).conflicts
+    return {
+        pair: own_conflicts(found, [known.get(sides, {}) for sides in with_target.get(pair, ())])
+        for pair, found in merged.conflicts.items()
+    }
+
+
+def _start_of(session: Session, track: BranchHistory, target: Oid, tip: Oid) -> Oid | None:
+    """Return the target's newest commit in a branch, or None."""
+    base = track.bases.get(tip)
+    return base or Oid(session.git.text("merge-base", target, tip, ok=(0, 1))) or None
 
 
 def _merge(session: Session, track: BranchHistory, target: Oid, pairs: Sequence[Pair]) -> Merged:

@@ -4,7 +4,7 @@ Branches that cannot overlap need no merge; in doubt they are merged. Names are 
 byte, as in git's merge whatever core.ignoreCase says.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -102,6 +102,24 @@ def pairs_that_may_overlap(track: BranchHistory, pairs: Iterable[Pair]) -> set[P
         ):
             found.add((one, other))
     return found
+
+
+def own_conflicts(
+    conflicts: Mapping[str, Set[str]], with_target: Iterable[Mapping[str, Set[str]]]
+) -> tuple[str, ...]:
+    """Return the paths in conflict, sorted, to which both branches of a pair contribute.
+
+    A later branch contains commits of the target, and the earlier one may conflict with these
+    alone. `with_target` are such merges; a path with the same unmerged entries is left out.
+    """
+    known = list(with_target)
+    return tuple(
+        sorted(
+            path
+            for path, entries in conflicts.items()
+            if all(other.get(path) != entries for other in known)
+        )
+    )
 
 
 def own_attributes(track: BranchHistory, tips: Iterable[Oid]) -> set[Oid]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from fixtures.repos import Content, lines
 from gitworker.bus.drain import drain
+from gitworker.observe.workers.show import read_show
+from gitworker.observe.workers.status import read_status
 from gitworker.radar.radar import RadarResult, survey
 from gitworker.radar.radar_watch import watch_branches
 from tests.workers.world import World
@@ -57,6 +59,17 @@ class RadarScene:
     def warned(self) -> list[tuple[str, str]]:
         """Return the pairs of warned worker and other worker, oldest first."""
         return [(to, payload["with"]) for to, payload in self.warnings()]
+
+    def views(self) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+        """Return the conflicts that `show` and `status` have of each worker; they must agree."""
+        session = self.world.session()
+        found = {line.worker: line.conflicts for line in read_status(session, {}).workers}
+        for worker, conflicts in found.items():
+            assert read_show(session, self.world.worker(worker)).conflicts == conflicts
+        return {
+            worker: sorted((one.other, one.files) for one in conflicts)
+            for worker, conflicts in found.items()
+        }
 
     def due(self) -> list[str]:
         """Return the refs that the radar has yet to look at."""

@@ -106,6 +106,23 @@ def test_a_conflict_with_the_target(scene: RadarScene) -> None:
     assert scene.warned()[1:] == [("ui", "main")]
 
 
+def test_a_conflict_of_another_worker_with_the_target(scene: RadarScene) -> None:
+    """A worker that only contains the target's new commits is not warned; views agree."""
+    scene.working("auth", {**at_line(3, "auth"), "both": "auth\n"})
+    scene.world.advance(at_line(3, "by a user"))
+    scene.working("docs", {"other": "1\n"})
+    assert scene.check_branches() == 1
+    assert scene.warned() == [("auth", "main")]
+    assert scene.clashes() == {("auth", "main"): ("f",)}
+    assert scene.views() == {"auth": [("main", ("f",))], "docs": []}
+    scene.commit("docs", {"both": "docs\n"})
+    assert scene.check_branches() == 2
+    assert [warning["files"] for _, warning in scene.warnings()[1:]] == [["both"], ["both"]]
+    assert scene.views() == {
+        "auth": [("docs", ("both",)), ("main", ("f",))], "docs": [("auth", ("both",))],
+    }  # fmt: skip
+
+
 def test_our_own_landing_starts_a_radar_too(scene: RadarScene) -> None:
     """Our landing moves the target: after the next drain the others are checked."""
     scene.working("auth", at_line(3, "auth"))

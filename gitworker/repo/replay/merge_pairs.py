@@ -5,12 +5,14 @@ directory. The user's merge programs and filters do not run: their files are mer
 """
 
 import os
+import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import proc
 from gitworker.model.ids import Oid
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import private_directory, remove_tree
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.objects import alternate
@@ -30,6 +32,7 @@ TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"  # replaces a program; 1: a 
 TEXT, NOTHING, NO = "GITWORKER_TEXT_MERGE", "GITWORKER_NOTHING", "GITWORKER_NO"
 
 Pair = tuple[Oid, Oid]
+Conflicts = Mapping[str, frozenset[str]]  # by path: mode, blob and stage, as of `git ls-files -u`
 Attributes = Mapping[str, bytes]
 
 
@@ -41,13 +44,18 @@ class Batch(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The paths in conflict of each pair, sorted; empty if the pair merges cleanly.
+    """The conflicts of each pair: the paths with their unmerged entries; none in a clean merge.
 
     A pair that git could not merge is missing; `complaint` is git's message then.
     """
 
-    files: dict[Pair, tuple[str, ...]]
+    conflicts: dict[Pair, Conflicts]
     complaint: str
+
+    @property
+    def files(self) -> dict[Pair, tuple[str, ...]]:
+        """Return the paths in conflict of each pair, sorted."""
+        return {pair: tuple(sorted(found)) for pair, found in self.conflicts.items()}
 
 
 def merge_pairs(
@@ -114,7 +122,7 @@ class _Merging:
         self.private = private
         self.objects = objects
         self.options = options
-        self.files: dict[Pair, tuple[str, ...]] = {}
+        self.conflicts: dict[Pair, Conflicts] = {}
         self.spoiled = 0
         self.complaint = ""
         self.started = 0
@@ -136,7 +144,7 @@ class _Merging:
         finally:
             for one in running:
                 one.process.abandon()
-        return Merged(self.files, self.complaint)
+        return Merged(self.conflicts, self.complaint)
 
     def _split(self) -> None:
         """Halve a single large request, so that both processors have work."""
@@ -150,8 +158,8 @@ class _Merging:
         objects = f"{self.objects}/{self.started}"
         os.mkdir(objects)
         process = Git(tree, git_dir=self.common_dir).start(
-            *self.options, "merge-tree", "--write-tree", "--stdin", "-z", "--name-only",
-            "--no-messages", "--allow-unrelated-histories",
+            *self.options, "merge-tree", "--write-tree", "--stdin", "-z", "--no-messages",
+            "--allow-unrelated-histories",
             stdin="".join(f"{one} {other}\n" for one, other in pairs).encode(),
             env={
                 **alternate(f"{self.common_dir}/objects"),
@@ -165,10 +173,10 @@ class _Merging:
     def _finish(self, running: _Running) -> None:
         """Take the answers; if git gave up at a pair, skip that pair and continue."""
         done = running.process.finish()
-        remove_tree(running.objects)
         answers = _parse(done.text)
-        for pair, paths in zip(running.pairs, answers, strict=False):
-            self.files[pair] = _named(paths, pair)
+        for pair, entries in zip(running.pairs, answers, strict=False):
+            self.conflicts[pair] = _by_path(entries, pair, running.objects)
+        remove_tree(running.objects)
         left = running.pairs[len(answers) :]
         if not left:
             return
@@ -185,9 +193,9 @@ class _Merging:
 
 
 def _parse(out: str) -> list[list[str] | None]:
-    """Return the paths in conflict of each answer, None for a clean merge; drop a truncated one.
+    """Return the unmerged entries of each answer, None for a clean merge; drop a truncated one.
 
-    An answer is a mark, a tree, the paths, and an empty field (git-merge-tree(1)).
+    An answer is a mark, a tree, the entries, and an empty field (git-merge-tree(1)).
     """
     fields = out.split("\0")
     found: list[list[str] | None] = []
@@ -202,13 +210,30 @@ def _parse(out: str) -> list[list[str] | None]:
     return found
 
 
-def _named(paths: list[str] | None, pair: Pair) -> tuple[str, ...]:
-    """Return the original names of paths; git renames some to `path~commit`."""
-    if paths is None:
-        return ()
-    names = set()
-    for path in paths:
+def _by_path(entries: list[str] | None, pair: Pair, objects: str) -> Conflicts:
+    """Return the entries by the original names of paths; git renames some to `path~commit`."""
+    if entries is None:
+        return {}
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        blob, _, path = entry.partition("\t")
         for oid in pair:
             path = path.partition(f"~{oid}")[0]
-        names.add(path)
-    return tuple(sorted(names)) or (UNNAMED,)
+        found.setdefault(path, set()).add(_without_labels(blob, pair, objects))
+    return {path: frozenset(blobs) for path, blobs in found.items()} or {UNNAMED: frozenset()}
+
+
+def _without_labels(entry: str, pair: Pair, objects: str) -> str:
+    """Return an entry that does not depend on the names of the two commits.
+
+    If both sides rename a file, its entries are a merge that git wrote, with conflict markers.
+    """
+    mode, blob, stage = entry.split(" ")
+    try:
+        with open(f"{objects}/{blob[:2]}/{blob[2:]}", "rb", opener=open_regular) as file:
+            text = zlib.decompress(file.read())
+    except FileNotFoundError:
+        return entry
+    for oid in pair:
+        text = text.replace(oid.encode(), b"")
+    return f"{mode} {hash(text)} {stage}"

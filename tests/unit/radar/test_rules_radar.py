@@ -10,6 +10,7 @@ from gitworker.radar.rules_radar import (
     can_overlap,
     footprint_of,
     own_attributes,
+    own_conflicts,
     pairs_that_may_overlap,
 )
 
@@ -129,3 +130,11 @@ def test_own_attributes() -> None:
     assert own_attributes(known, known.own.keys()) == {A, D, Oid("e")}
     unknown = known._replace(own={**known.own, C: None})
     assert own_attributes(unknown, [C]) == {C}
+
+
+def test_own_conflicts() -> None:
+    """A path with the entries of a merge with the target alone is no conflict of the pair."""
+    found = {"b": {"1", "2"}, "a": {"3"}, "c": {"4"}}
+    assert own_conflicts(found, []) == ("a", "b", "c")
+    assert own_conflicts(found, [{"a": {"3"}, "b": {"1"}}, {"c": {"4"}}]) == ("b",)
+    assert own_conflicts({}, [found]) == ()

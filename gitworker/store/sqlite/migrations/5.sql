@@ -48,3 +48,6 @@ CREATE TABLE IF NOT EXISTS agent_hooks (
     reason TEXT,
     lost TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
+
+-- Before, a pair's result also had conflicts of one branch with the target alone.
+DELETE FROM merge_verdicts;
