@@ -112,7 +112,7 @@ def send_back(
     return Conflict(
         f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
         f" {worker.worker_id} is WORKING again",
-        f"cd {quoted(worker.worktree or '.')} && git worker sync",
+        f"git worker sync --as {worker.worker_id}",
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
     )

@@ -183,7 +183,7 @@ def _still_conflicts(worker: Worker, conflict: ReplayConflict) -> Conflict:
     return Conflict(
         f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
         " back",
-        f"cd {quoted(worker.worktree or '.')} && git worker sync",
+        f"git worker sync --as {worker.worker_id}",
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in conflict.paths),
     )

@@ -55,7 +55,10 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
     """Done names the files in which the branch conflicts with the target."""
     scene.commit(scene.working(), "README", "theirs\n")
     scene.commit(scene.root, "README", "ours\n")
-    warning = "warning: the branch conflicts with the target in:\n  README\nhint: git worker sync\n"
+    warning = (
+        "warning: the branch conflicts with the target in:\n  README\n"
+        "hint: git worker sync --as auth\n"
+    )
     expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
     assert scene.run("done", "auth") == Answer(0, expected, warning)
 

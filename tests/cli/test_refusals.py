@@ -195,7 +195,7 @@ def test_conflict_at_approval(scene: Scene) -> None:
         "",
         "error: auth/t1 conflicts with the target in 1 file(s); worker auth is WORKING again\n"
         "  <short> Write README\n    README\n"
-        "hint: cd <root>/worktrees/t1 && git worker sync\n",
+        "hint: git worker sync --as auth\n",
     )
 
 

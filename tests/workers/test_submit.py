@@ -83,7 +83,7 @@ def test_the_same_conflict_again(world: World) -> None:
     with unchanged(world, "rebase_conflict", Conflict) as caught:
         world.submit("auth")
     assert caught.value.detail == "  README"
-    assert caught.value.hint == f"cd {world.path('auth')} && git worker sync"
+    assert caught.value.hint == "git worker sync --as auth"
 
 
 def test_a_conflict_that_was_settled(world: World) -> None:

@@ -21,6 +21,7 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import JournalRow, Picture
 from gitworker.fsck.rules import is_forgotten
 from gitworker.lifecycle.state_files import expected_views, publish_views
+from gitworker.model.worker import WorkerState
 from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.rules_text import quoted
@@ -31,6 +32,7 @@ from gitworker.store.payloads.payload import RemovalData
 from gitworker.store.records.findings import named_payloads
 from gitworker.worktrees.trashing import entry_name, trash_root
 
+ATTEMPTS = ("attempt", "max_attempts")
 HEARTBEAT = "last_heartbeat"  # a heartbeat changes the file without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 
@@ -62,11 +64,19 @@ def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
     for folder, wanted in expected_views(session, name).items():
         path = f"{folder}/{name}.json"
         found = _read_json(path) or {}
-        differs = wanted is not None and {**found, HEARTBEAT: None} != {**wanted, HEARTBEAT: None}
-        if differs:
+        if wanted is not None and _lasting(found) != _lasting(wanted):
             code = "view_wrong" if folder == session.paths.workers else "review_wrong"
             wrong.append((code, path))
     return wrong
+
+
+def _lasting(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a view without its heartbeat, and without the attempts of a task that goes on.
+
+    Another worker may have the task of a failed one, and counts its attempts.
+    """
+    volatile = {HEARTBEAT, *(ATTEMPTS if view.get("state") == WorkerState.FAILED else ())}
+    return {key: value for key, value in view.items() if key not in volatile}
 
 
 def check_logs(picture: Picture) -> Iterator[Finding]:

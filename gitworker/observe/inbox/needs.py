@@ -22,9 +22,8 @@ from gitworker.observe.inbox.rules import (
 )
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.workers.returned import returned_text, returned_work
-from gitworker.observe.workers.rules import next_command
+from gitworker.observe.workers.rules import is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
-from gitworker.rules_text import quoted
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
@@ -111,15 +110,15 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
     name = worker.worker_id
     if kind == FAILED:
         task = find_task(reader, worker.task)
-        is_free = task is not None and task.assigned_agent_id in (None, name)
-        return f"git worker {'resume' if is_free else 'reset'} {name}"
+        can_resume = task is not None and not is_taken(name, task.assigned_agent_id)
+        return f"git worker {'resume' if can_resume else 'reset'} {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
     if kind == IDLE:
         return f"git worker show {name}"
     if kind == RETURNED:
-        if worker.returned_by == "merge_conflict" and worker.worktree:
-            return f"cd {quoted(worker.worktree)} && git worker sync"
+        if worker.returned_by == "merge_conflict":
+            return f"git worker sync --as {name}"
         return f"git worker resume {name}"
     return next_command(name, worker.state, task_status=None, stale_from=worker.stale_from)
 

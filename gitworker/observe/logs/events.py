@@ -6,6 +6,7 @@ The queries leave out messages that only repeat a worker's transition. A commit 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
@@ -215,7 +216,16 @@ def _summary(event: Event) -> str:
                 return f"{body[key]}{_log_of(body)}"
     if event.kind == "transition" or not event.body or event.body == "{}":
         return ""
-    return event.body[:BODY_SHOWN]
+    return (_in_words(body) if isinstance(body, dict) else event.body)[:BODY_SHOWN]
+
+
+def _in_words(body: dict[str, Any]) -> str:
+    """Return the fields of a payload as `phase: tests, done: 3`; a nested value is JSON."""
+    return ", ".join(
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in body.items()
+        if value not in (None, "")
+    )
 
 
 def _log_of(body: dict[str, Any]) -> str:

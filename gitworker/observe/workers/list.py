@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
-from gitworker.observe.workers.rules import is_returned, next_command
+from gitworker.observe.workers.rules import is_own, is_returned, is_taken, next_command
 from gitworker.observe.workers.status_text import STATE_COLORS
 from gitworker.store.records.screens import read_short_rows
 
@@ -40,13 +40,17 @@ def read_list(session: Session) -> WorkerList:
     """Read every worker by one query and no git."""
     with session.store.read() as reader:
         rows = read_short_rows(reader)
-    return WorkerList(tuple(map(_listed, rows)))
+    return WorkerList(tuple(_listed(session, row) for row in rows))
 
 
-def _listed(row: ShortWorkerRow) -> ListedWorker:
+def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
     command = next_command(
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
         returned_by=row.returned_by, waits_for_author=row.waits_for_author,
+        is_taken=is_taken(row.worker_id, row.task_holder),
+        is_own=is_own(
+                session.actor, row.worker_id, self_review=session.settings.review_self
+            ),
     )  # fmt: skip
     returned = returned_work(row) if is_returned(row.state) else None
     return ListedWorker(row.worker_id, row.state, row.task_id, row.branch, command, returned)

@@ -67,7 +67,14 @@ WAITING_NEXT: Mapping[str, str] = MappingProxyType(
         "verify_failed": "resume {}",
     }
 )
-# A task that has ended cannot be resumed.
+# The worker itself does not review its work: it waits.
+OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
+    {
+        WorkerState.IN_REVIEW: "wait {} --for verdict",
+        WorkerState.APPROVED: "wait {} --for landed",
+    }
+)
+# A task that has ended, or that another worker has, cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
@@ -94,15 +101,18 @@ def next_command(
     returned_by: str | None = None,
     waits_for_author: bool = False,
     has_uncommitted: bool = False,
+    is_taken: bool = False,
+    is_own: bool = False,
 ) -> str:
     """Return the command that usually comes next for a worker.
 
-    `has_uncommitted`: its worktree is known to have work that is not committed.
+    `has_uncommitted`: its worktree is known to have work that is not committed. `is_taken`: another
+    worker has its task now. `is_own`: the worker itself asks, and must not review its own work.
     """
-    text = NEXT_COMMANDS[state]
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
-        text = NEXT_COMMANDS[WorkerState.IN_REVIEW]
-    elif state is WorkerState.FAILED and task_status in ENDED:
+        state = stale_from
+    text = OWN_NEXT.get(state, NEXT_COMMANDS[state]) if is_own else NEXT_COMMANDS[state]
+    if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
     elif state is WorkerState.WORKING:
         awaited = TASK_NEXT.get(task_status) if task_status is not None else None
@@ -179,9 +189,19 @@ def news_of(
     return subject or "no commit yet"
 
 
-def needs_author(state: WorkerState, *, returned: bool) -> bool:
+def needs_command(state: WorkerState, *, returned: bool) -> bool:
     """Return True if a worker continues only by a command that `status` names."""
-    return state in NEEDS_HELP or (returned and is_returned(state))
+    return state in (*NEEDS_HELP, *OWN_NEXT) or (returned and is_returned(state))
+
+
+def is_own(actor: str, worker: str, *, self_review: bool) -> bool:
+    """Return True if the reader is the worker itself, which must not review its own work."""
+    return actor == worker and not self_review
+
+
+def is_taken(worker: str, task_holder: str | None) -> bool:
+    """Return True if another worker has a worker's task."""
+    return task_holder not in (None, worker)
 
 
 def is_returned(state: WorkerState) -> bool:

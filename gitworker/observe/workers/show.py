@@ -17,7 +17,9 @@ from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
+    is_own,
     is_returned,
+    is_taken,
     next_command,
     waits_for,
     worker_liveness,
@@ -199,6 +201,10 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             returned_by=open_reason(returned, branching.tip if branching else None),
             waits_for_author=worker.waits_for_author,
             has_uncommitted=checkout is not None and checkout.has_uncommitted,
+            is_taken=task is not None and is_taken(worker.worker_id, task.assigned_agent_id),
+            is_own=is_own(
+                session.actor, worker.worker_id, self_review=session.settings.review_self
+            ),
         ),
         returned=returned,
         conflicts=stored.conflicts,

@@ -20,6 +20,8 @@ from gitworker.observe.workers.returned import (
     returned_work,
 )
 from gitworker.observe.workers.rules import (
+    is_own,
+    is_taken,
     news_of,
     next_command,
     should_have_worktree,
@@ -219,6 +221,10 @@ def _worker_line(
             row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
             returned_by=open_reason(returned, tip.oid if tip else None),
             waits_for_author=row.waits_for_author,
+            is_taken=is_taken(row.worker_id, row.task_holder),
+            is_own=is_own(
+                session.actor, row.worker_id, self_review=session.settings.review_self
+            ),
         ),
         parent=row.parent,
         returned=returned,

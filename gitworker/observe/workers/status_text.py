@@ -28,7 +28,7 @@ from gitworker.observe.text import (
 from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
-from gitworker.observe.workers.rules import PLACES, is_old, needs_author
+from gitworker.observe.workers.rules import PLACES, is_old, needs_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +140,7 @@ def _table(
     found = [heading]
     for one, line in zip(shown, lines, strict=True):
         found.append(line)
-        if one.trouble or needs_author(one.state, returned=one.returned is not None):
+        if one.trouble or needs_command(one.state, returned=one.returned is not None):
             found.append(" " * widths[0] + GAP + ARROW + one_line(one.next_command))
     return found
 

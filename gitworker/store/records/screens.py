@@ -37,6 +37,7 @@ class WorkerRow(NamedTuple):
     waits_for_author: bool = False
     worktree: str | None = None
     admin_dir: str | None = None
+    task_holder: str | None = None
 
     @property
     def task(self) -> str:
@@ -57,6 +58,7 @@ class ShortWorkerRow(NamedTuple):
     returned_tip: Oid | None
     returned_detail: str | None
     waits_for_author: bool
+    task_holder: str | None = None
 
 
 class VerifiedCommit(NamedTuple):

@@ -11,7 +11,9 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
     PLACES,
     is_old,
-    needs_author,
+    is_own,
+    is_taken,
+    needs_command,
     news_of,
     next_command,
     waits_for,
@@ -90,6 +92,33 @@ def test_the_way_on_of_returned_work(reason: str, waits: bool, command: str) -> 
     facts = {"task_status": T.IN_PROGRESS, "stale_from": None}
     found = next_command("auth", S.WORKING, returned_by=reason, waits_for_author=waits, **facts)
     assert found == command
+
+
+def test_the_way_on_of_a_taken_task() -> None:
+    """A failed worker whose task another worker has cannot resume it."""
+    facts = {"task_status": T.IN_PROGRESS, "stale_from": None}
+    taken = is_taken("auth", "docs")
+    assert next_command("auth", S.FAILED, is_taken=taken, **facts) == "git worker reset auth"
+    assert not is_taken("auth", "auth")
+    assert not is_taken("auth", None)
+
+
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [
+        (S.IN_REVIEW, "git worker wait auth --for verdict"),
+        (S.APPROVED, "git worker wait auth --for landed"),
+        (S.STALE, "git worker wait auth --for verdict"),
+        (S.WORKING, "git worker done auth"),
+    ],
+)
+def test_a_worker_does_not_review_itself(state: WorkerState, command: str) -> None:
+    """A worker that asks is not sent to the approval of its own work, which it would be refused."""
+    facts = {"task_status": None, "stale_from": S.IN_REVIEW if state is S.STALE else None}
+    assert next_command("auth", state, is_own=True, **facts) == command
+    assert is_own("auth", "auth", self_review=False)
+    assert not is_own("auth", "auth", self_review=True)
+    assert not is_own("hq", "auth", self_review=False)
 
 
 def test_every_state_has_a_next_command() -> None:
@@ -175,8 +204,10 @@ def test_old_workers() -> None:
     assert not is_old(S.FAILED, age_ms=9 * day_ms)
 
 
-def test_needs_author() -> None:
+def test_needs_command() -> None:
     """Failed and stale workers need a command, and working ones whose work came back."""
-    assert [state for state in S if needs_author(state, returned=False)] == [S.STALE, S.FAILED]
-    assert needs_author(S.WORKING, returned=True)
-    assert not needs_author(S.IN_REVIEW, returned=True)
+    assert [state for state in S if needs_command(state, returned=False)] == [
+        S.IN_REVIEW, S.APPROVED, S.STALE, S.FAILED,
+    ]  # fmt: skip
+    assert needs_command(S.WORKING, returned=True)
+    assert not needs_command(S.ASSIGNED, returned=True)

@@ -51,6 +51,7 @@ auth     skills…  WORKING    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
 billing  export…  WORKING    2m   WARN  -     +12/-104  conflict in app/models/…
          → git worker sync --as billing
 ui       日本語…  IN_REVIEW  2m   -     -     +1/-0     conflicts with main in …
+         → git worker next ui
 search   index    STALE      2m   -     -     -         waits for a sign of life
          → git worker recover search
 docs     guide    FAILED     2h   -     -     -         no idea how to test it
@@ -67,6 +68,7 @@ auth     skills-abc              WORKING    2m   OK    40%   +3/-1     Add \\x1b
 billing  export-invoices-as-pdf  WORKING    2m   WARN  -     +12/-104  conflict in app/models/invoice.py, app/routes.py
          → git worker sync --as billing
 ui       日本語のログイン        IN_REVIEW  2m   -     -     +1/-0     conflicts with main in README
+         → git worker next ui
 search   index                   STALE      2m   -     -     -         waits for a sign of life
          → git worker recover search
 docs     guide                   FAILED     2h   -     -     -         no idea how to test it

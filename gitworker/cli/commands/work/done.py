@@ -57,7 +57,7 @@ def command(
         output.narrate("\n".join((
             "warning: the branch conflicts with the target in:",
             *(f"  {name}" for name in done.conflicts),
-            "hint: git worker sync",
+            f"hint: git worker sync --as {done.worker.worker_id}",
         )))  # fmt: skip
     fields = submitted_json(done)
     error = None

@@ -6,7 +6,7 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
         AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
         THEN h.progress END AS progress,
     p.worker_id AS parent, w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
-    w.worktree, w.admin_dir
+    w.worktree, w.admin_dir, t.assigned_agent_id AS task_holder
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
@@ -18,7 +18,8 @@ ORDER BY w.worker_id;
 
 -- name: list — every worker in short with its task's status, by name
 SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
-    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author
+    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
+    t.assigned_agent_id AS task_holder
 FROM workers AS w LEFT JOIN tasks AS t ON t.id = w.task_id
 ORDER BY w.worker_id;
 
