@@ -10,6 +10,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, StatePaths, open_regular
 from gitworker.progress import Progress, ignore
 from gitworker.repo.plumbing.git import Git
+from gitworker.rules_text import quoted
 from gitworker.store.api import Store
 
 ROOT_NOTE = "worktree-root"  # in the state directory: names our directory in the main checkout
@@ -115,9 +116,15 @@ def missing_target(session: Session) -> Refused:
     """Return the refusal of a command that needs the target if the branch has no commit."""
     name = session.target_name
     if session.git.find_oid("HEAD") is None:
+        commit = "git commit --allow-empty -m Start"
+        if session.repository.top is None:  # a bare one
+            commit = (
+                f"git update-ref {quoted(session.target)}"
+                ' "$(git commit-tree -m Start "$(git mktree </dev/null)")"'
+            )
         return Refused(
             f"the target branch {name} has no commit yet",
-            "git commit --allow-empty -m Start   # or: git config worker.target <branch>",
+            f"{commit}   # or: git config worker.target <branch>",
             code="no_target",
         )
     return Refused(

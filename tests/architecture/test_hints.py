@@ -88,7 +88,7 @@ def find_unpasteable(module: Module) -> Iterator[str]:
             yield f"{module.at(node)}: a placeholder is written `<task>`: {command}"
         for word in set(PLACEHOLDER.findall(text)) - PLACEHOLDERS:
             yield f"{module.at(node)}: <{word}> is not in rules_text.PLACEHOLDERS"
-        if "<" in QUOTED.sub("", command) and not ENDS.search(command):
+        if PLACEHOLDER.search(QUOTED.sub("", command)) and not ENDS.search(command):
             yield f"{module.at(node)}: move the placeholder to the end, or quote it: {command}"
 
 

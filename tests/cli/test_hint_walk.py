@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel
+from gitworker.workers.review import reject
 from tests.cli.kit import Answer, run
+from tests.cli.test_verbs_and_states import stale, stale_in_review
 from tests.workers.world import World, without_heartbeat_daemon
 
 FILES = {"a": "1\n"}
@@ -60,13 +63,9 @@ VERBS = (
 )  # fmt: skip
 # Words that a user replaces.
 NAMES = {
-    "NEW-NAME": "renamed",
-    "WORKER": "auth",
-    "TASK": "next",
-    "TEXT": "words",
-    "COMMAND": "true",
-    "...": "",
-}
+    "<new-name>": "renamed", "<worker>": "auth", "<task>": "next", "<text>": "words",
+    "<commit>": "HEAD", "<reason>": "words", "<command>": "true",
+}  # fmt: skip
 READS = ("status", "list", "show", "log", "diff", "help", "agents", "path", "undo --list", "inbox")
 
 
@@ -127,3 +126,95 @@ def test_every_hint_helps(
             state(world)
             found += useless(world, verb)
     assert found == [], "\n".join(found)
+
+
+def rejected(world: World) -> None:
+    """Request changes."""
+    in_review(world)
+    reject(world.session(), "auth", note="more tests")
+
+
+def conflicting(world: World) -> None:
+    """Send the work back for a conflict with the target."""
+    world.in_review("auth", "login", {"README": "the worker's\n"})
+    world.advance({"README": "the target's\n"})
+    assert run(world.root, "approve", "auth").status == 3
+
+
+def rebasing(world: World) -> None:
+    """Stop a rebase at a conflict."""
+    conflicting(world)
+    assert run(world.root, "sync", "--as", "auth").status == 3
+
+
+def withdrawn(world: World) -> None:
+    """Undo an approval."""
+    approved(world)
+    undo(world.session())
+
+
+def overdue(world: World) -> None:
+    """Let a worker at work become stale."""
+    stale(world, "auth")
+
+
+def overdue_review(world: World) -> None:
+    """Let a worker in review become stale."""
+    stale_in_review(world, "auth")
+
+
+WAYS = (
+    in_review, approved, failed, rejected, conflicting, rebasing, withdrawn, overdue,
+    overdue_review,
+)  # fmt: skip
+STEPS = 8
+
+
+def resolve(world: World) -> None:
+    """Resolve the conflict of a stopped rebase, as the author does."""
+    place = world.path("auth")
+    if (place / "README").read_text().startswith("<<<<<<<"):
+        Repo(place).write({"README": "both\n"})
+        world.git("add", "README", cwd=place)
+
+
+@pytest.mark.parametrize("state", WAYS, ids=lambda state: str(state.__name__))
+def test_the_named_commands_lead_to_the_landing(
+    quiet: World, state: Callable[[World], None]
+) -> None:
+    """The next command of `show`, repeated, lands the work; a refusal's hint leads on."""
+    walked: list[str] = []
+    state(quiet)
+    while quiet.worker("auth").state != "COMPLETED":
+        assert len(walked) < STEPS, "\n".join(walked)
+        command = run(quiet.root, "show", "auth", "--json").document["next"]
+        answer = follow(quiet, command)
+        walked.append(f"{command}: {answer.err}")
+        if answer.status != 0:
+            resolve(quiet)
+            hint = next(hints(answer))
+            answer = follow(quiet, hint)
+            walked.append(f"{hint}: {answer.err}")
+        assert answer.status == 0, "\n".join(walked)
+
+
+def test_a_worker_can_follow_its_own_next_command(quiet: World) -> None:
+    """In its own worktree a worker in review is not sent to the approval of its own work."""
+    quiet.in_review("auth", "login", FILES)
+    shown = run(quiet.path("auth"), "show", "--json").document["next"]
+    assert shown == "git worker wait auth --for verdict"
+
+
+def test_an_empty_repository_names_its_first_commands(tmp_path: Path) -> None:
+    """Without workers, without a commit and in a bare repository each screen names a command."""
+    Repo.make(tmp_path / "fresh")
+    Repo.make(tmp_path / "bare", "--bare")
+    for place in ("fresh", "bare"):
+        refused = run(tmp_path / place, "spawn", "auth", "login")
+        assert refused.status != 0
+        (hint,) = hints(refused)
+        done = subprocess.run(
+            ["/bin/sh", "-c", hint], cwd=tmp_path / place, check=False, capture_output=True,
+        )  # fmt: skip
+        again = run(tmp_path / place, "spawn", "auth", "login")
+        assert (done.returncode, again.status) == (0, 0) or again.err != refused.err, hint

@@ -44,7 +44,7 @@ class Heir:
             return
         try:
             os.write(write, b"\n")
-        except BrokenPipeError:  # there is none
+        except BrokenPipeError:  # the heir has ended
             pass
         finally:
             os.close(write)
