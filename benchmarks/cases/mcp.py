@@ -104,7 +104,7 @@ def _first_answer(scene: Scene, worktree: Path) -> Result:
         f"{ours.median:.0f} ms, {ours.median / bare.median:.2f} ×",
         shown(ours),
         shown(bare),
-        "git-worker mcp, until `initialize` is answered",
+        'git-worker mcp, until "initialize" is answered',
         "python -c pass",
     )
 
