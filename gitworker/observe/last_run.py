@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.liveness.rules import is_expected_to_report
+from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.logs.tail import find_agent_log, last_lines
-from gitworker.observe.text import without_escapes
 from gitworker.store.records.run_results import RunResult, find_run_result
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 LINES_SHOWN = 5
+LINES_READ = 100  # a full-screen program writes many lines for each that remains
+SCREEN_READ = 1 << 16  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,12 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
         log = find_agent_log(session.paths.logs, worker)
     if log is None:
         return last
-    lines, _ = last_lines(log, LINES_SHOWN)
-    shown = (without_escapes(line).strip() for line in lines)
-    return LastRun(result, is_idle, tuple(line for line in shown if line))
+    lines, _ = last_lines(log, LINES_READ)
+    rows = [row.strip() for row in rendered("\n".join(lines)[-SCREEN_READ:])]
+    shown = [row for row in rows[-LINES_SHOWN:] if row]
+    if not shown:  # the lower part of a screen may be empty
+        shown = [row for row in rows if row][-LINES_SHOWN:]
+    return LastRun(result, is_idle, tuple(shown))
 
 
 def _is_idle(result: RunResult, worker: Worker) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.text_width import cut as cut
 from gitworker.observe.text_width import padded, width_of
 from gitworker.rules_text import one_line as one_line  # for every renderer
@@ -25,12 +26,6 @@ NOTHING = "-"
 FILES_SHOWN = 4
 MIN_COLUMN = 6
 REST_AT_LEAST = 24
-# Terminal commands (ECMA-48): control sequences, strings such as a title, single escapes.
-ESCAPES = (
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]*[0-~]"
-)
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 
 
@@ -47,11 +42,9 @@ def age_text(age_ms: int | None) -> str:
 def without_escapes(text: str) -> str:
     """Return a line of a program's output as it appears on a terminal.
 
-    Colours, cursor moves and text overwritten after a carriage return are removed.
+    Cursor moves are carried out; of several rows the last one with text is returned.
     """
-    import re  # 5 ms, and few commands show the output of a program
-
-    return re.sub(ESCAPES, "", text).rstrip("\r").rpartition("\r")[2].expandtabs()
+    return next((row for row in reversed(rendered(text)) if row), "")
 
 
 def paint(text: str, code: str | None, *, color: bool) -> str:
