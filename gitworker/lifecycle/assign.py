@@ -13,6 +13,7 @@ from gitworker.errors import Conflict, NotFound
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import (
     busy_refusal,
+    has_failed,
     is_landed,
     name_refusal,
     task_refusal,
@@ -36,7 +37,14 @@ from gitworker.store.tasks import (
     set_task_text,
     set_task_title,
 )
-from gitworker.store.workers import Worker, add_worker, find_worker, load_worker, set_assignment
+from gitworker.store.workers import (
+    Worker,
+    add_worker,
+    find_worker,
+    find_worker_of_task,
+    load_worker,
+    set_assignment,
+)
 
 if TYPE_CHECKING:
     from gitworker.branches.start_point import Parent
@@ -97,6 +105,7 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
     if is_landed(worker.state):
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     task = _record_task(writer, session, new, now)
+    _publish_handover(writer, new, actor=actor)
     set_assignment(
         writer, new.worker, task=new.task, branch=new.branch, base_oid=new.base,
         worktree=new.worktree, admin_dir=new.admin_dir, now=now,
@@ -124,6 +133,16 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
     if known is not None or new.parent is not None:
         _record_parent(writer, new, now)
     return worker
+
+
+def _publish_handover(writer: Writer, new: Assignment, *, actor: str) -> None:
+    """Report to the last worker of the task, which has failed at it, that it lost the task."""
+    former = find_worker_of_task(writer, new.task)
+    if former is None or former.worker_id == new.worker or not has_failed(former.state):
+        return
+    from gitworker.lifecycle.lost_task import publish_handover  # 1 ms, only for a repeated task
+
+    publish_handover(writer, former, to=new.worker, actor=actor)
 
 
 def _record_task(writer: Writer, session: Session, new: Assignment, now: int) -> StoredTask:

@@ -4,6 +4,7 @@ from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import advance, release_task, schedule_retry
 from gitworker.lifecycle.rules import is_stale
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
@@ -37,6 +38,7 @@ def fail(session: Session, name: str | None, *, reason: str, on_purpose: bool = 
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        refuse_lost_task(reader, session, worker)
     if has_failed(worker.state):
         session.report(Notice(f"worker {worker.worker_id} has failed already: nothing changed"))
         return worker

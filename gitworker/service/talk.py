@@ -39,13 +39,13 @@ class TalkMethods(MessageMethods):
 
         with self._reading() as session:
             inbox = read_inbox(session)
-            if inbox.items or wait_s <= 0:
+            if inbox.has_news or wait_s <= 0:
                 return inbox
             from gitworker.workers.wait import moments
 
             for _ in moments(session, wait_s, also=also):
                 inbox = read_inbox(session)
-                if inbox.items:
+                if inbox.has_news:
                     break
             return inbox
 

@@ -129,6 +129,12 @@ def find_last_operation(
     return None if row is None else _operation(row)
 
 
+def last_operation_of(reader: Reader, worker: str) -> Operation | None:
+    """Return the newest operation on a worker, or None."""
+    row = reader.row("operations.last_of_worker", worker=worker)
+    return None if row is None else _operation(row)
+
+
 def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) -> list[Operation]:
     """Return finished operations that leave something to undo and are older than `before`.
 

@@ -6,6 +6,7 @@ from gitworker.claims.leases import require_task_held
 from gitworker.errors import NotFound, Refused
 from gitworker.lifecycle.fail import recover
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import bring_to_work
 from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
@@ -41,6 +42,7 @@ def start(
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        refuse_lost_task(reader, session, worker)
     return _begin(session, worker, WorkerEvent.START, pid=pid, binds_caller=binds_caller)
 
 
@@ -55,6 +57,7 @@ def resume(
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        refuse_lost_task(reader, session, worker)
     if worker.stale_from is WorkerState.IN_REVIEW:
         return recover(session, worker.worker_id)
     binds = binds_caller and session.actor == worker.worker_id

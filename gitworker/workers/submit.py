@@ -14,6 +14,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import advance, bring_to_work
 from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
@@ -75,6 +76,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        refuse_lost_task(reader, session, worker)
         if not is_interrupted(worker.state):
             require_task_held(reader, worker.task_id, worker.worker_id)
     if has_landed(worker.state) and (later := read_trouble(session, worker)):

@@ -13,6 +13,7 @@ from gitworker.bus.drain import record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.model.ids import Oid, Ref, is_oid
@@ -58,6 +59,7 @@ def sync(session: Session, mode: str = "start") -> Synced:
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
+        refuse_lost_task(reader, session, worker)
     _require_owner(session, worker)
     worker = take_up(session, worker)
     publish_commits(session)

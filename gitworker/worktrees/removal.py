@@ -14,6 +14,7 @@ from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
+from gitworker.lifecycle.lost_task import publish_end
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.supervised_agent import living_agent
@@ -284,6 +285,8 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     elif worker.task_id == operation.task_id:  # the worker may have its next task by now
         set_worktree(writer, worker.worker_id, None, admin_dir=None)
     data = operation.payload(RemovalData)
+    if operation.kind in EVENTS:
+        publish_end(writer, operation, rescue=data.rescue)
     forget_branch(writer, data.ref)
     _close(writer, operation, status="done")
     stored = load_worker(writer, operation.worker_id)

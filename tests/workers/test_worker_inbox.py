@@ -4,10 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, Refused
+from gitworker.journal.sweep import sweep
+from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import fail
+from gitworker.observe.inbox.inbox import Inbox
 from gitworker.observe.inbox.mail import read_mail
-from gitworker.workers.cancel import cancel
+from gitworker.observe.workers.show import read_show
+from gitworker.observe.workers.status import read_status
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
+from gitworker.workers.start import resume, start
+from gitworker.workers.submit import Submission, submit
+from gitworker.workers.sync import sync
 from tests.workers.world import World
 
 
@@ -45,3 +55,84 @@ def test_verdicts_on_a_former_task(world: World) -> None:
     cancel(world.session(), "auth")
     world.spawn("auth", "logout")
     assert inbox(world, world.path("auth")) == []
+
+
+def everything(world: World, place: Path) -> list[tuple[str, str, str | None]]:
+    """Return kind, text and command of each item in a worker's inbox."""
+    found = read_mail(world.session(place), limit=50).items
+    return [(item.kind, item.text, item.command) for item in found if item.kind != "task_assign"]
+
+
+@pytest.mark.parametrize("stage", ["in_review", "approved"])
+def test_commits_after_the_hand_in(world: World, stage: str) -> None:
+    """Later commits are named with `done` until they are handed in; a rebase is no later commit."""
+    place = getattr(world, stage)("auth", "login", {"a": "1\n"})
+    world.advance({"other": "1\n"})
+    world.git("rebase", "-q", "main", cwd=place)
+    assert [one for one in everything(world, place) if one[0] == "branch"] == []
+    world.commit("auth", {"b": "2\n"})
+    late = ("branch", "1 commit of auth/login is not handed in", "git worker done auth")
+    assert everything(world, place)[-1] == late
+    assert not Inbox("auth", 0, read_mail(world.session(place), limit=50).items[-1:]).has_news
+    session = world.session(place)
+    (line,) = read_status(session, read_refs(session.git, ["refs/heads/"])).workers
+    assert (line.news, line.next_command) == late[1:]
+    view = read_show(session, world.worker("auth"))
+    assert view.next_command == "git worker done auth"
+    world.submit("auth")
+    assert [one for one in everything(world, place) if one[0] == "branch"] == []
+
+
+def test_commits_after_the_landing(world: World) -> None:
+    """Commits in a kept worktree after the landing are named with the command that helps."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth", keep=True)
+    world.commit("auth", {"b": "2\n"})
+    words = "branch auth/login has 1 commit since its task landed"
+    command = "git worker assign auth login-2 --from auth/login"
+    assert everything(world, place)[-1] == ("branch", words, command)
+
+
+@pytest.mark.parametrize("kind", ["cancel", "reset"])
+def test_a_task_that_was_taken_away(world: World, kind: str) -> None:
+    """The worker hears of a cancel and a reset by others; its next verb names it, undo ends it."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    if kind == "reset":
+        fail(world.session(), "auth", reason="no network")
+    freed = {"cancel": cancel, "reset": reset}[kind](world.session(), "auth")
+    words = {"cancel": "cancelled", "reset": "taken from the worker"}[kind]
+    told = f"task login was {words} by hq"
+    mine = world.session(identity="auth")
+    (item,) = [one for one in read_mail(mine, limit=50).items if one.kind == "x-task-ended"]
+    assert item.text == f"{told}; its work is kept under {freed.rescue_ref}"
+    for verb in (
+        lambda: submit(mine, "auth", Submission()), lambda: start(mine, "auth"),
+        lambda: resume(mine, "auth"), lambda: sync(mine), lambda: fail(mine, "auth", reason="x"),
+    ):  # fmt: skip
+        with pytest.raises(Refused) as caught:
+            verb()
+        assert caught.value.message == f"{told}, so worker auth has no task"
+        assert caught.value.hint == "git worker inbox"
+    undo(world.session())
+    item = read_mail(world.session(place), limit=50).items[-1]
+    assert (item.kind, item.text) == ("x-task-returned", "task login is back: git worker show")
+
+
+def test_a_task_given_up_by_its_worker(world: World) -> None:
+    """A worker hears nothing of its own cancel."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(place), "auth")
+    assert everything(world, world.root) == []
+    assert read_mail(world.session(identity="auth"), limit=50).items[1:] == ()
+
+
+def test_a_task_that_another_worker_got(world: World) -> None:
+    """A failed worker hears that its task was given to another one."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.git("config", "worker.task.retry-delay-s", "0")
+    fail(world.session(), "auth", reason="no network")
+    sweep(world.session())
+    world.spawn("docs", "login")
+    text = "task login was given to docs by hq"
+    found = read_mail(world.session(identity="auth"), limit=50).items
+    assert ("x-task-ended", text) in [(item.kind, item.text) for item in found]

@@ -15,6 +15,7 @@ from gitworker.journal.undo.reassign import (
     admin_dir_of,
     assign_again,
 )
+from gitworker.lifecycle.lost_task import publish_return
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, return_refusal, undo_refusal
 from gitworker.lifecycle.state_files import publish_views
@@ -326,6 +327,7 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
     restored = restored_from(done)
     if done.kind in FREEING:
         assign_again(session, writer, restored, actor=actor)
+        publish_return(writer, done, actor=actor)
         return
     if restored.tip:
         record_tip(writer, restored.ref, restored.tip)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitworker import clock
+from gitworker.observe.inbox.rules import STATE
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 
 
@@ -43,6 +44,11 @@ class Inbox:
     items: tuple[InboxItem, ...]
     has_more: bool = False
     upto: int | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Return whether the items end a wait; the state of a worker's own branch does not."""
+        return any(item.kind != STATE for item in self.items)
 
 
 def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:

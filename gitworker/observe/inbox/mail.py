@@ -9,9 +9,10 @@ from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.model.message import AUTOMATIC, MessageType
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
-from gitworker.observe.inbox.rules import command_for, is_settled, summary_of
+from gitworker.observe.inbox.rules import STATE, command_for, is_settled, summary_of
 from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
+from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,10 +35,11 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
         handed_in = last_hand_in(reader, agent, task)
     shown, has_more = found[:limit], len(found) > limit
     upto = shown[-1].seq if has_more else newest
+    items = [*mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in), *_state(session)]
     return Inbox(
         agent,
         clock.now_ms(),
-        tuple(mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in)),
+        tuple(items),
         has_more=has_more,
         upto=upto if upto > cursor else None,
     )
@@ -57,6 +59,23 @@ def mail_items(
                 continue
             item = replace(item, command=None)
         yield item
+
+
+def _state(session: Session) -> Iterator[InboxItem]:
+    """Yield the state of the worker's branch or worktree that it has to change, if there is any."""
+    from gitworker.observe.trouble import read_trouble  # 5 ms, which agent hooks do not pay
+    from gitworker.observe.unsubmitted import read_unsubmitted
+
+    with session.store.read() as reader:
+        worker = find_worker(reader, session.actor)
+    if worker is None or worker.branch is None:
+        return
+    trouble = read_trouble(session, worker) or read_unsubmitted(session, worker)
+    if trouble is not None:
+        yield InboxItem(
+            STATE, worker.worker_id, trouble.words, worker.state_changed_at_ms,
+            command=trouble.command, task=worker.task_id,
+        )  # fmt: skip
 
 
 def message_item(message: StoredMessage, *, blobs: str) -> InboxItem:

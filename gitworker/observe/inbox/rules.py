@@ -46,6 +46,7 @@ RETURNED = "returned"
 IDLE = "idle"
 QUESTION = "question"
 MESSAGE = "message"
+STATE = "branch"  # an item of a worker's inbox that is no message
 URGENCY = (QUESTION, BLOCKED, FAILED, "stale", IDLE, RETURNED, "review", LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 

@@ -42,6 +42,7 @@ WAITS_FOR: Mapping[WorkerState, str] = MappingProxyType(
 TASK_WAITS_FOR: Mapping[TaskStatus, str] = MappingProxyType(
     {TaskStatus.WAITING_INPUT: "an answer", TaskStatus.PAUSED: "tokens"}
 )
+HANDED_IN = frozenset({WorkerState.IN_REVIEW, WorkerState.APPROVED})
 NEEDS_HELP = frozenset({WorkerState.STALE, WorkerState.FAILED})
 # The order of `status`: workers at work, those that wait for a verdict, those that need help.
 PLACES: Mapping[WorkerState, int] = MappingProxyType(
@@ -187,6 +188,11 @@ def news_of(
     if waits is not None:
         return f"waits for {waits}"
     return subject or "no commit yet"
+
+
+def is_handed_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker's commits were handed in and have not landed."""
+    return state in HANDED_IN or (state is WorkerState.STALE and stale_from in HANDED_IN)
 
 
 def needs_command(state: WorkerState, *, returned: bool) -> bool:

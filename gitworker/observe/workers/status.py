@@ -12,6 +12,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
+from gitworker.observe.unsubmitted import find_unsubmitted
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import (
     ReturnedWork,
@@ -20,6 +21,7 @@ from gitworker.observe.workers.returned import (
     returned_work,
 )
 from gitworker.observe.workers.rules import (
+    is_handed_in,
     is_own,
     is_taken,
     news_of,
@@ -32,6 +34,7 @@ from gitworker.observe.workers.rules import (
 from gitworker.repo.history.walk import Tip, read_tips
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
+from gitworker.store.records.reviews import seen_commits
 from gitworker.store.records.screens import (
     count_tasks,
     read_verified_commits,
@@ -44,7 +47,8 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
-    from gitworker.store.records.screens import VerifiedCommit, WorkerRow
+    from gitworker.store.records.reviews import seen_commits
+from gitworker.store.records.screens import VerifiedCommit, WorkerRow
 
 EVENTS_SHOWN = 5
 FAILED_VERDICT = "failed"
@@ -154,11 +158,11 @@ def _findings(
     owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
     tips = {refs[ref] for ref in owners if ref in refs}
     conflicts = read_overlaps(reader, owners, target=session.target)
-    troubles = _troubles(reader, rows, refs, session)
+    troubles = read_troubles(reader, rows, refs, session)
     return _Findings(troubles, read_verified_commits(reader, tips), conflicts)
 
 
-def _troubles(
+def read_troubles(
     reader: Reader, rows: Sequence[WorkerRow], refs: Mapping[Ref, Oid], session: Session
 ) -> dict[str, Trouble]:
     """Return the trouble of each worker that has any; git is started only for those."""
@@ -170,10 +174,21 @@ def _troubles(
             trouble = find_trouble(
                 session.git, session.repository.common_dir, row,
                 exists=ref in refs, published=last.get(ref),
-            )  # fmt: skip
+            ) or _unsubmitted(reader, row, refs, session)  # fmt: skip
             if trouble is not None:
                 found[row.worker_id] = trouble
     return found
+
+
+def _unsubmitted(
+    reader: Reader, row: WorkerRow, refs: Mapping[Ref, Oid], session: Session
+) -> Trouble | None:
+    """Return that a branch in review has commits that were not handed in."""
+    if not row.branch or not is_handed_in(row.state, stale_from=row.stale_from):
+        return None
+    ref = ref_of(row.branch)
+    seen = seen_commits(reader, row.worker_id, row.task_id)
+    return find_unsubmitted(session, row.worker_id, ref, tip=refs.get(ref), seen=seen)
 
 
 def _worker_line(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gitworker.model.ids import Oid
 from gitworker.store.api import Reader, Writer
 
 
@@ -43,6 +44,12 @@ def record_review(
         worker=worker, task=task, verdict=verdict, reviewer=reviewer, identity=identity,
         commit_oid=commit, base_oid=base, patches=json.dumps(patches), note=note, now=now,
     )  # fmt: skip
+
+
+def seen_commits(reader: Reader, worker: str, task: str | None) -> tuple[Oid, ...]:
+    """Return the commits of a worker's task that were handed in or approved, newest first."""
+    rows = reader.rows("reviews.seen", worker=worker, task=task)
+    return tuple(Oid(row["commit_oid"]) for row in rows)
 
 
 def find_review(

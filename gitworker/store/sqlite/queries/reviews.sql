@@ -14,3 +14,8 @@ SELECT id, worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid
     ts_ms
 FROM reviews WHERE worker_id = :worker AND task_id = :task AND verdict = :verdict
 ORDER BY id DESC LIMIT 1;
+
+-- name: seen — the commits of a worker's task that were handed in or approved, newest first
+SELECT commit_oid FROM reviews
+WHERE worker_id = :worker AND task_id = :task AND verdict IN ('requested', 'approved')
+ORDER BY id DESC;

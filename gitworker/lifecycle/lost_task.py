@@ -1,0 +1,64 @@
+"""Report to an agent that its task was taken from it by a cancel, a reset, or the undo of one."""
+
+from types import MappingProxyType
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import Refused
+from gitworker.lifecycle.rules import has_no_task
+from gitworker.session import Session
+from gitworker.store.api import Reader, Writer
+from gitworker.store.operations import Operation, last_operation_of
+from gitworker.store.workers import Worker
+
+ENDED, RETURNED = "x-task-ended", "x-task-returned"
+WORDS = MappingProxyType({"cancel": "cancelled", "reset": "taken from the worker"})
+
+
+def publish_end(writer: Writer, freed: Operation, *, rescue: str | None) -> None:
+    """Send a worker the message that another identity cancelled its task or reset it."""
+    kept = f"; its work is kept under {rescue}" if rescue else ""
+    text = f"{_words(freed)}{kept}"
+    _send(writer, freed.worker_id, freed.task_id, ENDED, actor=freed.actor, text=text)
+
+
+def publish_handover(writer: Writer, former: Worker, *, to: str, actor: str) -> None:
+    """Send a failed worker the message that another worker has its task now."""
+    text = f"task {former.task} was given to {to} by {actor}"
+    _send(writer, former.worker_id, former.task, ENDED, actor=actor, text=text)
+
+
+def publish_return(writer: Writer, freed: Operation, *, actor: str) -> None:
+    """Send a worker the message that it has its task again."""
+    text = f"task {freed.task_id} is back: git worker show"
+    _send(writer, freed.worker_id, freed.task_id, RETURNED, actor=actor, text=text)
+
+
+def refuse_lost_task(reader: Reader, session: Session, worker: Worker) -> None:
+    """Raise Refused if the caller is a worker whose task was cancelled or reset."""
+    if session.actor != worker.worker_id or not has_no_task(worker.state):
+        return
+    last = last_operation_of(reader, worker.worker_id)
+    if last is not None and last.kind in WORDS and last.status == "done":
+        raise Refused(
+            f"{_words(last)}, so worker {worker.worker_id} has no task",
+            "git worker inbox",
+            code="task_ended",
+        )
+
+
+def _words(freed: Operation) -> str:
+    return f"task {freed.task_id} was {WORDS[freed.kind]} by {freed.actor}"
+
+
+def _send(writer: Writer, worker: str, task: str, type: str, *, actor: str, text: str) -> None:
+    if actor == worker:
+        return
+    publish(
+        writer,
+        Outgoing(
+            type, sender=actor, to=worker, correlation_id=task,
+            payload={"text": text, "task": task},
+        ),
+        now=clock.now_ms(),
+    )  # fmt: skip
