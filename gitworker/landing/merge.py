@@ -14,6 +14,7 @@ from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
+from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import require_valid_file
 from gitworker.worktrees.prefetched_checks import start_early_checks
@@ -32,13 +33,15 @@ def merge(
     keep: bool = False,
     skip: Collection[str] = (),
     windows: int | None = None,
+    is_unattended: bool = False,
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
     They are replayed one on top of another, verified as windows, and each window lands by one
     fast-forward. A worker that does not fit waits until those before it have landed, and is then
     tried on the target alone. A worker that cannot land is reported; the others still land. Workers
-    in `skip` are left out. Results are reported as they become known. Raises Refused, before any
+    in `skip` are left out, and without a person (`is_unattended`) those whose approval an undo
+    restored. Results are reported as they become known. Raises Refused, before any
     change, if the caller may not land a worker or the repository's verify commands are not trusted,
     and Invalid if the target's settings have an error.
     """
@@ -50,12 +53,20 @@ def merge(
 
     with _hold_queue(session):
         found = choose(session, [], everything=True) if everything else named
+        if is_unattended:
+            found = _without_undone(session, found)
         chosen = [
             one for one in found if one.worker_id not in skip and not _has_landed(session, one)
         ]
         queue = Queue(session, keep=keep)
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
+
+
+def _without_undone(session: Session, workers: list[Worker]) -> list[Worker]:
+    """Leave out workers that an undo made APPROVED again: a person decides when they land."""
+    with session.store.read() as reader:
+        return [one for one in workers if not came_by_undo(reader, one.worker_id, one.version)]
 
 
 def _has_landed(session: Session, worker: Worker) -> bool:

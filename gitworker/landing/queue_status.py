@@ -5,13 +5,18 @@ from typing import Any, NamedTuple
 from gitworker.landing.rules_queue import Candidate, order, score
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
+from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.windows import QueueWindow, landing_order, newest_windows, workers_waiting
+from gitworker.store.workers import find_worker
 
 SHOWN_WINDOWS = 5
 
 
 class QueueEntry(NamedTuple):
-    """One worker in the queue. The smallest `score` is first; `waited_ms` is its waiting time."""
+    """One worker in the queue. The smallest `score` is first; `waited_ms` is its waiting time.
+
+    `is_held`: its landing was undone, so `queue --watch` leaves it to a person.
+    """
 
     worker_id: str
     task_id: str
@@ -20,6 +25,7 @@ class QueueEntry(NamedTuple):
     waited_ms: int
     score: float
     after: tuple[str, ...]
+    is_held: bool = False
 
 
 class QueueStatus(NamedTuple):
@@ -58,6 +64,7 @@ def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> Queue
             waited_ms=max(0, now_ms - one.approved_at_ms),
             score=round(score(one, now_ms), 1),
             after=tuple(sorted(one.after)),
+            is_held=_is_held(reader, one.worker_id),
         )
         for one in list_waiting(reader, now_ms)
     ]
@@ -66,6 +73,11 @@ def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> Queue
         for window in newest_windows(reader, SHOWN_WINDOWS)
     ]
     return QueueStatus(entries, windows, is_running)
+
+
+def _is_held(reader: Reader, name: str) -> bool:
+    worker = find_worker(reader, name)
+    return worker is not None and came_by_undo(reader, name, worker.version)
 
 
 def json_lineup(status: QueueStatus) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def _row(number: int, entry: QueueEntry) -> tuple[str, ...]:
         str(entry.priority),
         age_text(entry.waited_ms),
         str(entry.failures) if entry.failures else NOTHING,
-        ", ".join(entry.after) or NOTHING,
+        ", ".join((*entry.after, *(("a person",) if entry.is_held else ()))) or NOTHING,
     )
 
 

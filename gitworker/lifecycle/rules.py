@@ -80,6 +80,11 @@ def repeats_conflict(returned_by: str | None, returned_tip: str | None, tip: str
     return returned_by == ReturnReason.MERGE_CONFLICT and returned_tip == tip
 
 
+def repeats_review(returned_by: str | None, returned_tip: str | None, tip: str) -> bool:
+    """Return whether changes were requested of this very commit, so that an answer is missing."""
+    return returned_by == ReturnReason.CHANGES_REQUESTED and returned_tip == tip
+
+
 def is_unanswered(returned_by: str | None, returned_tip: str | None, tip: str | None) -> bool:
     """Return whether a verdict sent these very commits back, so that nothing answers it yet."""
     return returned_by not in (None, ReturnReason.WITHDRAWN) and returned_tip == tip
@@ -93,6 +98,11 @@ def needs_no_heartbeat(status: TaskStatus) -> bool:
 def waits_for_retry(status: TaskStatus) -> bool:
     """Return whether a task has failed and may be tried again later."""
     return status is TaskStatus.FAILED
+
+
+def is_cancelled(status: TaskStatus) -> bool:
+    """Return whether a task was cancelled."""
+    return status is TaskStatus.CANCELLED
 
 
 def verification_ends(status: TaskStatus, *, retries_left: bool) -> bool:

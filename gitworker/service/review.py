@@ -58,17 +58,19 @@ class ReviewMethods(ServiceBase):
         keep: bool = False,
         skip: Collection[str] = (),
         windows: int | None = None,
+        is_unattended: bool = False,
     ) -> list[Landed | NotLanded]:
         """Land approved workers, or all of them; events report runs and results on the way.
 
         Workers in `skip` are left out; after `windows` windows with an outcome the merge ends.
+        `is_unattended`: no person has asked for these landings, so undone ones are left out.
         """
         from gitworker.landing.merge import merge
 
         with self._acting() as session:
             return merge(
                 session, list(workers), everything=everything, keep=keep, skip=skip,
-                windows=windows,
+                windows=windows, is_unattended=is_unattended,
             )  # fmt: skip
 
     def land(
@@ -95,7 +97,7 @@ class ReviewMethods(ServiceBase):
     def verify(self, name: str | None = None, *, force: bool = False) -> Verified:
         """Run the verify commands on a commit, unless their verdict is known.
 
-        `name` is a worker or a revision, by default the target.
+        `name` is a worker or a revision, by default the caller's own branch or else the target.
         """
         from gitworker.verify.verify_once import verify_once
         from gitworker.worktrees.pool.pool import lender
@@ -142,12 +144,15 @@ class ReviewMethods(ServiceBase):
         """Return a label for people, and the commit of the target, a worker or a revision."""
         from gitworker.app import require_target_tip
         from gitworker.errors import NotFound
+        from gitworker.model.ids import RESERVED
 
-        if name is None:
+        if name is None and session.actor in RESERVED:
             return session.target_name, require_target_tip(session)
         try:
             worker = self._worker(session, name)
         except NotFound:
+            if name is None:
+                return session.target_name, require_target_tip(session)
             return name, session.git.require_oid(name)
         if worker.branch is None:
             raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")

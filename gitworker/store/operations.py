@@ -129,6 +129,12 @@ def find_last_operation(
     return None if row is None else _operation(row)
 
 
+def last_operation_on(reader: Reader, kind: str, *, task: str) -> Operation | None:
+    """Return the newest finished operation of one kind on a task, or None."""
+    row = reader.row("operations.last_on_task", kind=kind, task=task)
+    return None if row is None else _operation(row)
+
+
 def last_operation_of(reader: Reader, worker: str) -> Operation | None:
     """Return the newest operation on a worker, or None."""
     row = reader.row("operations.last_of_worker", worker=worker)

@@ -6,15 +6,24 @@ from gitworker.bus.drain import drain
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.rules import has_no_task
+from gitworker.lifecycle.rules import has_no_task, is_cancelled
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
+from gitworker.store.api import Reader
+from gitworker.store.operations import last_operation_on
 from gitworker.store.stacks import workers_on
-from gitworker.store.workers import Worker, clear_assignment, load_worker
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import (
+    Worker,
+    clear_assignment,
+    find_worker,
+    find_worker_of_task,
+    load_worker,
+)
 from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
 
 
@@ -35,6 +44,11 @@ class FreedWorker:
 
 def cancel(session: Session, name: str) -> FreedWorker:
     """Cancel the worker's task and make the worker IDLE; its work is rescued."""
+    with session.store.read() as reader:
+        former = _find_former(reader, name)
+    if former is not None:
+        session.report(Notice(f"task {name} was cancelled already: nothing changed"))
+        return FreedWorker(former, None, None)
     return _free(session, name, "cancel")
 
 
@@ -56,6 +70,17 @@ def recycle(session: Session, name: str) -> Worker:
         stored = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return stored
+
+
+def _find_former(reader: Reader, name: str) -> Worker | None:
+    """Return the worker that had a cancelled task, if the name means only that task."""
+    task = find_task(reader, name)
+    if task is None or not is_cancelled(task.status):
+        return None
+    if find_worker(reader, name) or find_worker_of_task(reader, name):
+        return None
+    operation = last_operation_on(reader, "cancel", task=name)
+    return find_worker(reader, operation.worker_id) if operation else None
 
 
 def _report_free(session: Session, worker: Worker) -> None:

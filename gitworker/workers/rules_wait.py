@@ -71,5 +71,9 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
 
 def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerError:
     """Return the error of a wait that took too long."""
-    aim = f"still {facts.state}" if goal == REST else f"{facts.state}, not {goal},"
+    aim = f"{facts.state}, not {goal},"
+    if goal == REST:
+        aim = f"still {facts.state}"
+    elif goal == VERDICT:
+        aim = f"{facts.state} without a verdict"
     return Refused(f"{facts.worker} is {aim} after {timeout_s:g} s", code="timeout")

@@ -16,7 +16,7 @@ from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import advance, bring_to_work
-from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict
+from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict, repeats_review
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
@@ -35,7 +35,8 @@ from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.messages.inboxes import newest_verdict
+from gitworker.store.messages.inboxes import has_published, newest_verdict
+from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review, record_review
 from gitworker.store.workers import (
     Worker,
@@ -79,8 +80,8 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         refuse_lost_task(reader, session, worker)
         if not is_interrupted(worker.state):
             require_task_held(reader, worker.task_id, worker.worker_id)
-    if has_landed(worker.state) and (later := read_trouble(session, worker)):
-        raise later.refused()
+    if has_landed(worker.state):
+        return _landed_already(session, worker)
     # An interrupted worker is brought to work with the hand-in only: a refused `done` must not
     # take up work that a person has stopped.
     if not is_interrupted(worker.state) and not may_hand_in(
@@ -104,19 +105,60 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     known = [target, stack_base.exclude] if stack_base else []
     own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
-        raise Refused(
-            f"branch {worker.branch} has no commit of its own",
-            f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
-            code="empty_branch",
-        )
+        raise _nothing_own(session, worker)
     conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
     if conflict is not None and repeats_conflict(worker.returned_by, worker.returned_tip, tip):
         raise _still_conflicts(worker, conflict)
+    if repeats_review(worker.returned_by, worker.returned_tip, tip) and not submission.note:
+        raise _unanswered_review(session, worker)
     if _is_handed_in(session, worker, tip):
         _report_unchanged(session, worker)
         return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
     submitted = _record(session, worker, tip, submission)
     return Submitted(submitted, tip, int(own), conflict.paths if conflict else ())
+
+
+def _landed_already(session: Session, worker: Worker) -> Submitted:
+    """Return that nothing is left to hand in; raise Refused for commits after the landing."""
+    if later := read_trouble(session, worker):
+        raise later.refused()
+    with session.store.read() as reader:
+        landing = find_landing(reader, worker.worker_id, worker.task_id)
+    words = f"task {worker.task} has landed in {session.target_name} already: nothing to hand in"
+    session.report(Notice(words))
+    return Submitted(worker, Oid(landing.target_new if landing else ""), 0, ())
+
+
+def _nothing_own(session: Session, worker: Worker) -> Refused:
+    """Return the refusal of a branch without a commit that the target does not have."""
+    with session.store.read() as reader:
+        has_committed = has_published(reader, worker.worker_id, worker.task_id)
+    if has_committed:
+        return Refused(
+            f"the work of {worker.branch} is in {session.target_name} already, so there is nothing"
+            " to hand in",
+            f"git worker cancel {worker.worker_id}   # closes the task; the commits stay in"
+            f" {session.target_name}",
+            code="landed_elsewhere",
+        )
+    return Refused(
+        f"branch {worker.branch} has no commit of its own",
+        f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
+        code="empty_branch",
+    )
+
+
+def _unanswered_review(session: Session, worker: Worker) -> Conflict:
+    """Return the refusal of the commit for which changes were requested, handed in again."""
+    with session.store.read() as reader:
+        review = find_review(reader, worker.worker_id, worker.task_id, "changes_requested")
+    return Conflict(
+        f"{worker.branch} is unchanged since changes were requested: commit them, or answer the"
+        " review",
+        f"git worker done {worker.worker_id} -m <text>",
+        code="unchanged",
+        detail=f"  {' '.join(review.note.split())}" if review and review.note else "",
+    )
 
 
 def _is_handed_in(session: Session, worker: Worker, tip: Oid) -> bool:

@@ -145,6 +145,7 @@ def test_verify_names(scene: Scene) -> None:
     assert scene.run("verify").status == 1
     for name in ("auth", "t1", "auth/t1", git(worktree, "rev-parse", "HEAD")):
         assert scene.run("verify", name).status == 0, name
+    assert scene.run("verify", cwd=worktree).status == 0, "the worktree's own branch"
     unknown = scene.run("verify", "unknown")
     assert (unknown.status, unknown.out) == (4, "")
     assert scene.run("verify", "--", "--force").status == 4

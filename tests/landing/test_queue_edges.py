@@ -10,9 +10,12 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError, Invalid
+from gitworker.journal.undo.undo import undo
 from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.landing.queue_status import read_queue_status
 from gitworker.model.ids import Oid
+from gitworker.observe.inbox.needs import read_needs
 from gitworker.progress import Event, Notice
 from gitworker.verify.target_settings import settings_at
 from gitworker.verify.trust import trust, untrusted_commands
@@ -255,3 +258,21 @@ def test_a_repair_of_the_target_lands(verified: World) -> None:
     verified.approve("bob")
     assert landed(verified.merge(everything=True)) == ["amy", "bob"]
     assert count_runs(verified) == 1
+
+
+def test_an_undone_landing_waits_for_a_person(world: World) -> None:
+    """A queue without a person leaves an undone landing approved; a named merge lands it."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    undo(world.session())
+    world.approved("docs", "guide", {"b": "1\n"})
+    results = world.merge(everything=True, windows=1, is_unattended=True)
+    assert [one.worker_id for one in results] == ["docs"]
+    assert world.worker("auth").state == "APPROVED"
+    with world.session().store.read() as reader:
+        (entry,) = read_queue_status(reader, 0, is_running=False).entries
+    assert (entry.worker_id, entry.is_held) == ("auth", True)
+    (need,) = read_needs(world.session(), limit=9).items
+    assert (need.source, need.command) == ("auth", "git worker merge auth")
+    assert need.text == "login is approved, and its landing waits for you since an undo"
+    assert world.land("auth").worker_id == "auth"

@@ -255,3 +255,17 @@ def test_older_worktree_with_an_agent_stays(world: World) -> None:
         assert world.spawn("docs", "login").path == f"{place}@docs"
         agent.communicate(b"")
     assert world.path("auth") == place
+
+
+def test_a_cancelled_task_by_its_id(world: World) -> None:
+    """A second cancel of the same task changes nothing, also after the worker got another task."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "login")
+    before = world.picture()
+    assert cancel(world.session(), "login").worker.state == "IDLE"
+    assert world.picture() == before
+    world.spawn("auth", "logout")
+    freed = cancel(world.session(), "login")
+    assert (freed.task_id, freed.worker.task_id) == (None, "logout")
+    with pytest.raises(NotFound):
+        cancel(world.session(), "nothing")

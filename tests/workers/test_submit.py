@@ -5,6 +5,7 @@ import os
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.bus.drain import drain
 from gitworker.errors import Conflict
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
@@ -15,6 +16,7 @@ from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
+from gitworker.workers.sync import sync
 from tests.workers.world import World, unchanged
 
 
@@ -39,9 +41,9 @@ def test_pull_request(world: World) -> None:
     world.in_review("auth", "login", {"a": "1\n"})
     assert (world.task("login").pr_url, "pr_url" in world.messages("task_done")[0]) == (None, False)
     reject(world.session(), "auth", note="again")
-    world.submit("auth", pr_url="https://example.org/1")
+    world.submit("auth", pr_url="https://example.org/1", note="only the address")
     reject(world.session(), "auth", note="again")
-    world.submit("auth")
+    world.submit("auth", note="as before")
     assert world.messages("review_request")[-1]["pr_url"] == "https://example.org/1"
     cancel(world.session(), "auth")
     assert (world.task("login").pr_url, world.worker("auth").pr_url) == (
@@ -291,3 +293,44 @@ def test_a_renewed_request_keeps_its_note(world: World) -> None:
     world.commit("auth", {"c": "3\n"})
     world.submit("auth")
     assert world.messages("review_request")[-1]["note"] == ""
+
+
+def test_unchanged_after_a_review(world: World) -> None:
+    """The commit for which changes were requested is refused again, unless a note answers."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="Add a\ntest")
+    with unchanged(world, "unchanged", Conflict) as caught:
+        world.submit("auth")
+    assert caught.value.hint == "git worker done auth -m <text>"
+    assert caught.value.detail == "  Add a test"
+    assert world.submit("auth", note="There is one").worker.state == "IN_REVIEW"
+    reject(world.session(), "auth", note="Where?")
+    world.commit("auth", {"test": "1\n"})
+    assert world.submit("auth").worker.state == "IN_REVIEW"
+
+
+def test_work_that_is_in_the_target(world: World) -> None:
+    """Work that landed by hand is not handed in; the command that closes the task is named."""
+    world.working("auth", "login", {"a": "1\n"})
+    drain(world.session())
+    world.git("merge", "--quiet", "--ff-only", "auth/login")
+    with unchanged(world, "landed_elsewhere") as caught:
+        world.submit("auth")
+    assert caught.value.message.startswith("the work of auth/login is in main already")
+    assert (caught.value.hint or "").startswith("git worker cancel auth   # ")
+    world.spawn("docs", "guide")
+    world.advance({"other": "1\n"})
+    sync(world.session(world.path("docs")))
+    with unchanged(world, "empty_branch"):
+        world.submit("docs")
+
+
+def test_done_after_the_landing(world: World) -> None:
+    """Landed work is not handed in again: nothing changes, and it is no error."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    before, said = world.picture(), list[Notice]()
+    done = submit(world.session(report=said.append), "auth", Submission())  # type: ignore[arg-type]
+    assert (done.commit, done.commits) == (world.tip(), 0)
+    assert said[0].text == "task login has landed in main already: nothing to hand in"
+    assert world.picture() == before

@@ -27,6 +27,7 @@ from gitworker.repo.plumbing.lock import is_held
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
+from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
 from gitworker.store.tasks import find_task
 from gitworker.store.windows import newest_windows
@@ -67,7 +68,8 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
             is_blocked=worker.worker_id in blocked, is_idle=last is not None and last.is_idle,
         )  # fmt: skip
-        if kind is not None and not (kind == LANDING and is_landing):
+        is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
+        if kind is not None and (is_held or not (kind == LANDING and is_landing)):
             yield InboxItem(
                 kind,
                 worker.worker_id,
@@ -84,6 +86,8 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
         return (review.note if review else "") or worker.task
     if kind == LANDING:
+        if came_by_undo(reader, worker.worker_id, worker.version):
+            return f"{worker.task} is approved, and its landing waits for you since an undo"
         return _landing_text(worker, newest_windows(reader, WINDOWS_READ))
     if kind == RETURNED:
         returned = returned_work(worker)

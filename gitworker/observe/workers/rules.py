@@ -59,7 +59,9 @@ PLACES: Mapping[WorkerState, int] = MappingProxyType(
 )
 OLD_MS = 24 * 60 * 60 * 1000
 # Sent-back work that `done` would refuse again has another next command.
-RETURNED_NEXT: Mapping[str, str] = MappingProxyType({"merge_conflict": "sync --as {}"})
+RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
+    {"merge_conflict": "sync --as {}", "changes_requested": "done {} -m <text>"}
+)
 # An author must start again first.
 WAITING_NEXT: Mapping[str, str] = MappingProxyType(
     {

@@ -41,6 +41,11 @@ def last_hand_in(reader: Reader, worker: str, task: str | None) -> int:
     return int(row["seq"] or 0) if row else 0
 
 
+def has_published(reader: Reader, worker: str, task: str | None) -> bool:
+    """Return whether a worker has published a commit of a task."""
+    return reader.row("messages.any_commit", worker=worker, task=task) is not None
+
+
 def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessage | None:
     """Return the verdict on a worker's last hand-in of a task; None if it is still open."""
     row = reader.row("messages.newest_verdict", worker=worker, task=task)

@@ -40,6 +40,11 @@ def transition_metadata(reader: Reader, worker: str, version: int) -> dict[str, 
     return found
 
 
+def came_by_undo(reader: Reader, worker: str, version: int) -> bool:
+    """Return whether an undo gave a worker the state that it has in this version of its row."""
+    return transition_metadata(reader, worker, version).get("reason") == "undo"
+
+
 def set_view(writer: Writer, task: str, view: LifecyclePosition) -> None:
     """Record the lifecycle view of a task."""
     writer.run("tasks.set_view", task=task, incarnation=view.incarnation, view=view.state.value)

@@ -82,7 +82,7 @@ def test_next_command(
         ("merge_conflict", True, "git worker sync --as auth"),
         ("merge_conflict", False, "git worker sync --as auth"),
         ("changes_requested", True, "git worker resume auth"),
-        ("changes_requested", False, "git worker done auth"),
+        ("changes_requested", False, "git worker done auth -m <text>"),
         ("verify_failed", True, "git worker resume auth"),
         ("withdrawn", True, "git worker done auth"),
     ],

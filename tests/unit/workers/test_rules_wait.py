@@ -91,3 +91,5 @@ def test_timeouts() -> None:
     error = timeout_error("in_review", facts(), 2.5)
     assert (error.message, error.status) == ("auth is WORKING, not in_review, after 2.5 s", 1)
     assert timeout_error("rest", facts(), 1).message == "auth is still WORKING after 1 s"
+    words = "auth is WORKING without a verdict after 1 s"
+    assert timeout_error("verdict", facts(), 1).message == words

@@ -30,8 +30,9 @@ def command(call: CommandLine, watch: bool) -> int:
     that it depends on. The newest windows follow, with the verdict on each prefix that was
     verified.
 
-    --watch runs the queue: the command stays and lands approved work, as `merge --all` does. With
-    --json it then prints a line for each worker that landed or did not.
+    --watch runs the queue: the command stays and lands approved work, as `merge --all` does. A
+    landing that was undone is not repeated: it waits for `git worker merge WORKER`. With --json
+    --watch prints a line for each worker that landed or did not.
 
     \b
       git worker queue
@@ -67,7 +68,7 @@ def _watch(call: CommandLine) -> int:
 
 def _land_some(call: CommandLine, skip: Collection[str]) -> list[Landed | NotLanded]:
     """Land one window with the current settings and print the results."""
-    results = run_merge(call, [], everything=True, skip=skip, windows=1)
+    results = run_merge(call, [], everything=True, skip=skip, windows=1, is_unattended=True)
     if call.as_json:
         for result in results:
             output.document(landed_json(result))

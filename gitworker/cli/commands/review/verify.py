@@ -31,9 +31,10 @@ def command(call: CommandLine, name: str | None, force: bool) -> int:
     """Run the verify commands on a commit.
 
     Runs them as the landing queue does: in a separate worktree at exactly that commit, without any
-    untracked files except those of verify.keep. The default is the target's tip; a worker's name
-    means its branch. The output goes to a log file. A tree that passed with the same commands and
-    declared environment is not verified again. The exit status is 1 if the commands fail.
+    untracked files except those of verify.keep. The default is the branch of the worker in whose
+    worktree it runs, and elsewhere the target's tip; a worker's name means its branch. The output
+    goes to a log file. A tree that passed with the same commands and declared environment is not
+    verified again. The exit status is 1 if the commands fail.
 
     \b
       git worker verify
