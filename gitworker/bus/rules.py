@@ -6,7 +6,7 @@ is loaded, else `kind_of` does.
 
 from __future__ import annotations
 
-from gitworker.errors import Invalid
+from gitworker.errors import Invalid, Refused
 from gitworker.model.message import ORDERS, PRIVATE, PUBLIC_TYPES, MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -76,6 +76,16 @@ def check_addressee(type: str, to: str | None) -> None:
     if type == MessageType.CMD and to is None:
         raise Invalid(
             "a cmd needs an addressee", "git worker stop <worker>   # or: pause, continue"
+        )
+
+
+def check_verdict(type: str, *, is_own_work: bool) -> None:
+    """Raise Refused for a verdict that a worker sends on its own work; only commands record one."""
+    if type == MessageType.REVIEW_RESULT and is_own_work:
+        raise Refused(
+            "a worker cannot send a verdict on its own work",
+            "git worker wait --for verdict",
+            code="not_allowed",
         )
 
 

@@ -13,6 +13,7 @@ from gitworker.bus.rules import (
     check_addressee,
     check_payload,
     check_type,
+    check_verdict,
     may_be_deep,
 )
 from gitworker.errors import Invalid, NotFound
@@ -67,8 +68,8 @@ def send(
 
     `task` is the worktree's task; the draft's correlation id, the addressed task and the addressed
     worker's task come first. A known id publishes nothing. Raises Invalid for a bad type, id or
-    payload, NotFound for an unknown addressee, BackPressure if the sender or the addressee is over
-    a limit. Nothing is written then.
+    payload, Refused for a verdict on the sender's own work, NotFound for an unknown addressee,
+    BackPressure if the sender or the addressee is over a limit. Nothing is written then.
     """
     check_type(draft.type)
     for name in ("id", "correlation_id", "in_reply_to"):
@@ -79,7 +80,10 @@ def send(
             _check_json(reader, draft.type, draft.payload)
         check_addressee(draft.type, draft.to)
         to, addressed = (None, None) if draft.to is None else address(reader, draft.to)
-        correlation_id = draft.correlation_id or addressed or task or own_task(reader, sender)
+        mine = own_task(reader, sender)
+        correlation_id = draft.correlation_id or addressed or task or mine
+        is_own_work = mine is not None and (to == sender or correlation_id == mine)
+        check_verdict(draft.type, is_own_work=is_own_work)
     check_pressure(store, sender, to, limits)
     is_large = raw is not None and len(raw) > INLINE_MAX_BYTES
     message_id = draft.id or new_id()

@@ -11,7 +11,7 @@ from gitworker.bus.blobs import find_blob, save_blob
 from gitworker.bus.consume import acknowledge, full_line, unread
 from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.send import MessageDraft, require_addressee, send
-from gitworker.errors import Invalid, NotFound, Unavailable
+from gitworker.errors import Invalid, NotFound, Refused, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from tests.store.support import foreign, participant
@@ -185,3 +185,24 @@ def test_a_blob_that_cannot_be_kept(tmp_path: Path) -> None:
     assert save_blob(str(tmp_path / "new"), b"{}") == made
     assert os.listdir(tmp_path / "new") == [made]
     assert find_blob(str(tmp_path / "new"), made) == "{}"
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        MessageDraft("review_result", '{"verdict": "approved"}', to="auth"),
+        MessageDraft("review_result", '{"verdict": "approved"}', to="t"),
+        MessageDraft("review_result", '{"verdict": "approved"}'),
+        MessageDraft("review_result", '{"verdict": "approved"}', to="hq", correlation_id="t"),
+    ],
+)
+def test_no_verdict_on_its_own_work(
+    workers: Database, state: StatePaths, draft: MessageDraft
+) -> None:
+    """A worker sends no verdict on its own work; another agent may, and on other work it may."""
+    with pytest.raises(Refused) as caught:
+        say(workers, state, draft, sender="auth", task="t")
+    assert caught.value.code == "not_allowed"
+    say(workers, state, draft, sender="ci")
+    other = MessageDraft("review_result", "{}", to="hq", correlation_id="free")
+    say(workers, state, other, sender="auth", task="t")
