@@ -76,9 +76,9 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
     with hold(session.worktree_lock, name="worktree"):
         roll_back_spawns(session, worker=wanted.worker, task=wanted.task)
         if session.paths.is_uninstalled:
-            from gitworker.workers.worktree_hooks import install_hooks  # 10 ms, rare
+            from gitworker.workers.worktree_hooks import restore_hooks  # 10 ms, rare
 
-            install_hooks(session)
+            restore_hooks(session)
         with session.store.read() as reader:
             require_assignable(reader, wanted.worker, wanted.task)
         found = find_adoptable(session, wanted.name)

@@ -73,9 +73,9 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             require_assignable(reader, request.worker, task, must_exist=request.must_exist)
         base, parent = choose_base(session, request.worker, task, start=request.start)
         if session.paths.is_uninstalled:
-            from gitworker.workers.worktree_hooks import install_hooks  # 10 ms, rare
+            from gitworker.workers.worktree_hooks import restore_hooks  # 10 ms, rare
 
-            install_hooks(session)
+            restore_hooks(session)
         ready_root(session)
         path = make_room(session, worker=request.worker, task=task)
         branch = branch_of(request.worker, task)

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gitworker.app import LINK_NAME, prepare_state, remove_excludes
 from gitworker.paths import read_worktree_owner
+from gitworker.progress import Notice
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.repo.plumbing.disk import write_atomically
@@ -31,6 +32,13 @@ def install_hooks(session: Session) -> list[str]:
     for top in tops:
         install(session.git, session.repository, session.git.at(top))
     return tops
+
+
+def restore_hooks(session: Session) -> None:
+    """Install the uninstalled hooks again, since a new worker needs them, and report it."""
+    install_hooks(session)
+    text = "the hooks were uninstalled, and are installed again for the new worker"
+    session.report(Notice(f"{text} (to remove them: git worker hooks uninstall)"))
 
 
 def uninstall_everything(session: Session) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kit import ok
+from tests.cli.kit import ok, run
 from tests.workers.world import World, without_heartbeat_daemon
 
 READING = (
@@ -55,7 +55,9 @@ def test_reading_installs_nothing(world: World) -> None:
 @pytest.mark.parametrize("words", AGAIN, ids=lambda words: str(words[0]))
 def test_installed_again(world: World, words: tuple[str, ...]) -> None:
     """A command that installs brings back everything, for the older workers too."""
-    ok(world.root, *words)
+    answer = run(world.root, *words)
+    assert answer.status == 0
+    assert ("installed again" in answer.err) is (words[0] in ("spawn", "adopt"))
     assert {*traces(world)} == {
         "exclude", ".worker-state", "worktrees/.gitignore", ".git/worker-state/hooks",
         "config.worktree",

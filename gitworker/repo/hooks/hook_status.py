@@ -11,6 +11,7 @@ from gitworker.repo.hooks.shims import (
     is_foreign,
     read_stamp,
     shims_are_stale,
+    shims_differ,
     uses_config_hooks,
 )
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks, linked_worktrees
@@ -56,7 +57,7 @@ def status(git: Git, repository: Repository) -> HookStatus:
         worktrees=worktrees,
         user_hooks=user_hooks,
         is_present=os.path.isdir(hooks),
-        is_stale=shims_are_stale(hooks),
+        is_stale=shims_are_stale(hooks) and shims_differ(hooks, user_hooks),
         tampered=find_tampered(repository),
         put_aside=tuple(find_put_aside(state_paths(repository))),
         by_config=uses_config_hooks(hooks),

@@ -82,20 +82,43 @@ def shims_are_stale(state_hooks: str, worktree_top: str | None = None) -> bool:
     directory in the worktree `worktree_top` counts too.
     """
     stamp = read_stamp(state_hooks)
-    if stamp is None or not _is_usable(stamp):
-        return True
-    try:
-        stamped_ns = os.stat(f"{state_hooks}/{STAMP}").st_mtime_ns
-        directory = os.stat(state_hooks)
-        if directory.st_mtime_ns != stamped_ns or not directory.st_mode & OWNER_WRITES:
-            return True
-    except OSError:
+    stamped_ns = None if stamp is None else _stamped_ns(state_hooks, stamp)
+    if stamp is None or stamped_ns is None:
         return True
     if worktree_top is not None and stamp.hooks_path and not os.path.isabs(stamp.hooks_path):
         ((_, mtime_ns),) = sources_seen([f"{worktree_top}/{stamp.hooks_path}"])
         if mtime_ns > stamped_ns:
             return True
     return sources_seen([path for path, _ in stamp.seen]) != stamp.seen
+
+
+def shims_differ(state_hooks: str, user_hooks: UserHooks) -> bool:
+    """Return whether stale shims would change: a touched configuration alone changes none.
+
+    The next hook writes stale shims again, so a report of these helps no reader.
+    """
+    stamp = read_stamp(state_hooks)
+    if stamp is None or _stamped_ns(state_hooks, stamp) is None:
+        return True
+    sources = [path for path, _ in stamp.seen]
+    if (stamp.hooks_path, sources) != (
+        user_hooks.hooks_path,
+        [path for path, _ in user_hooks.seen],
+    ):
+        return True
+    names = () if uses_config_hooks(state_hooks) else user_hooks.names
+    return any(not os.path.lexists(f"{state_hooks}/{name}") for name in names)
+
+
+def _stamped_ns(state_hooks: str, stamp: Stamp) -> int | None:
+    """Return the time of intact shims; None if they are unusable or others changed them."""
+    try:
+        stamped_ns = os.stat(f"{state_hooks}/{STAMP}").st_mtime_ns
+        directory = os.stat(state_hooks)
+    except OSError:
+        return None
+    is_intact = directory.st_mtime_ns == stamped_ns and directory.st_mode & OWNER_WRITES
+    return stamped_ns if is_intact and _is_usable(stamp) else None
 
 
 def refresh_shims(

@@ -487,3 +487,12 @@ def test_settings_with_errors(session: Session) -> None:
          "git config --local --unset-all worker.merge.windw"),
     ]  # fmt: skip
     opened.store.close()
+
+
+def test_a_changed_configuration(session: Session) -> None:
+    """A setting that changes no hook is no finding; another place of the user's hooks is one."""
+    spawned(session, "auth", "skills")
+    git(session.main_top, "config", "worker.merge.window", "3")
+    assert found(read_doctor(session), "hooks") == [("ok", "in place", None)]
+    git(session.main_top, "config", "core.hooksPath", ".hooks")
+    assert found(read_doctor(session), "hooks")[0][1] == "the hook scripts are outdated"
