@@ -166,8 +166,11 @@ def _approval(
     return review, approved
 
 
-def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
-    """Record that an approval is withdrawn; return the error that reports it."""
+def withdraw(session: Session, worker: Worker, why: str, *, hint: str | None = None) -> Conflict:
+    """Record that an approval is withdrawn; return the error that reports it.
+
+    Without a `hint` it names the command that approves the present commits.
+    """
     with session.store.write() as writer:
         current = load_worker(writer, worker.worker_id)
         advance(
@@ -180,9 +183,11 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
         )
     publish_views(session, worker.worker_id)
     tip = find_tip(session.git, session.repository.common_dir, worker.ref)
+    at = f" --at {tip[:12]}" if tip else ""
+    name = worker.worker_id
+    again = f"git worker approve {name}{at}   # after: git worker diff {name}"
     return Conflict(
         f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
-        f"git worker approve {worker.worker_id}{f' --at {tip[:12]}' if tip else ''}   # after: git"
-        f" worker diff {worker.worker_id}",
+        hint or again,
         code="approval_withdrawn",
     )

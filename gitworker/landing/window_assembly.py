@@ -126,14 +126,16 @@ class Assembly:
             if not changes_settings(self._session, one.base, one.rewrite.new):
                 continue
             try:
-                brought = settings_at(self._session, one.rewrite.new)
+                brought = settings_at(
+                    self._session, one.rewrite.new, owner=one.worker.branch or "the target"
+                )
                 if brought.merge_remote:  # an unknown remote would block every later worker
                     require_remote(self._session, brought.merge_remote)
             except Invalid as error:
                 try:
-                    self._fail(
-                        one.worker.worker_id, withdraw(self._session, one.worker, error.message)
-                    )
+                    name = one.worker.worker_id
+                    hint = f"git worker reject {name} -m <text>"
+                    self._fail(name, withdraw(self._session, one.worker, error.message, hint=hint))
                 except GitWorkerError as failure:  # rejected meanwhile, for example
                     self._fail(one.worker.worker_id, failure)
                 return window[:place]

@@ -9,16 +9,20 @@ from gitworker.repo.plumbing.opening import read_settings
 from gitworker.session import Session
 from gitworker.verify.rules_verify import declared_environment
 
+OF_TARGET = f"{FILE_NAME} of the target"
 
-def settings_at(session: Session, commit: Oid) -> Settings:
+
+def settings_at(session: Session, commit: Oid, *, owner: str = "the target") -> Settings:
     """Return the settings with a commit's `.gitworker.toml`; raise Invalid if it is wrong.
 
-    Raises Unavailable or Refused if it cannot be read: without it nothing would be verified.
+    `owner` names the branch to which the file belongs, for the error. Raises Unavailable or Refused
+    if it cannot be read: without it nothing would be verified.
     """
     text = read_settings(session.git, commit)
     settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
     if settings.file_faults:
-        raise Invalid(settings.file_faults[0], "git worker doctor")
+        fault = settings.file_faults[0].replace(OF_TARGET, f"{FILE_NAME} of {owner}", 1)
+        raise Invalid(fault, "git worker doctor")
     declared_environment(settings.verify_env, os.environ)
     return settings
 

@@ -89,6 +89,9 @@ def test_settings_that_are_wrong_do_not_land(world: World) -> None:
     results = world.merge(everything=True)
     assert landed(results) == ["bob"]
     assert codes(results) == {"amy": "approval_withdrawn"}
+    (failed,) = (one for one in results if isinstance(one, NotLanded))
+    assert failed.error.message.startswith(".gitworker.toml of amy/t-amy has an unknown setting")
+    assert failed.error.hint == "git worker reject amy -m <text>"
     assert world.states("amy", "t-amy")[0] == "IN_REVIEW"
 
 
