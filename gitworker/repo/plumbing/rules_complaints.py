@@ -27,6 +27,7 @@ INDEX = re.compile(
     r"(?P<path>[^\s]+): index file smaller than expected|index file corrupt"
     r"|bad (?:index version|index file sha1 signature)\b"
 )
+SHALLOW = re.compile(r"bad (?:shallow|graft) line: ")
 ADMIN = re.compile(r"not a git repository: (?P<path>[^\n]+)/worktrees/(?P<name>[^/\n]+)$", re.M)
 CAUSES = {  # the texts of strerror(3), with the error code of gitworker
     "No space left on device": "disk",
@@ -106,6 +107,15 @@ def _damage(complaint: str, directory: str) -> FailureCause | None:
             f"git cannot read {path}: it is damaged",
             "git worker fsck --repair",
             "index_damaged",
+            REFUSED_STATUS,
+        )
+    if SHALLOW.search(complaint):
+        here = f"git -C {quoted(directory)} rev-parse"
+        return FailureCause(
+            f"the file shallow of the repository of {directory} is damaged, so git reads no commit",
+            f'mv "$({here} --path-format=absolute --git-path shallow)" shallow.damaged'
+            "   # in a shallow clone, then: git fetch --unshallow",
+            "shallow_damaged",
             REFUSED_STATUS,
         )
     found = ADMIN.search(complaint)

@@ -40,6 +40,8 @@ CASES = [
      "git cannot read the index of /r/wt: ", "index_damaged", 1),
     ("error: bad index file sha1 signature\nfatal: index file corrupt",
      "git cannot read the index of /r/wt: ", "index_damaged", 1),
+    ("fatal: bad shallow line: garbage",
+     "the file shallow of the repository of /r/wt is damaged", "shallow_damaged", 1),
     ("fatal: not a git repository: /r/.git/worktrees/wt",
      "git cannot use /r/.git/worktrees/wt: ", "worktree_damaged", 1),
 ]  # fmt: skip
