@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
+from gitworker.observe.inbox.findings import with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
@@ -15,6 +16,7 @@ from gitworker.observe.inbox.rules import (
     MESSAGE,
     QUESTION,
     RETURNED,
+    REVIEW,
     URGENCY,
     answer_command,
     is_open_question,
@@ -56,7 +58,8 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
         workers = _workers(reader, session, is_landing=is_landing)
         items = [*workers, *_messages(reader, session, limit)]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
-    return Inbox(session.actor, clock.now_ms(), tuple(items[:limit]), has_more=len(items) > limit)
+    shown = with_findings(session, items[:limit])
+    return Inbox(session.actor, clock.now_ms(), tuple(shown), has_more=len(items) > limit)
 
 
 def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[InboxItem]:
@@ -82,7 +85,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
 
 def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:
     """Return the reason in words: the note, the error, the verdict or the stopped landing."""
-    if kind == "review":
+    if kind == REVIEW:
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
         return (review.note if review else "") or worker.task
     if kind == LANDING:

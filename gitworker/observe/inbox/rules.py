@@ -33,12 +33,13 @@ ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
 BLOCKED = "blocked"
 FAILED = "failed"
 LANDING = "landing"
+REVIEW = "review"
 # The states of a worker in which `hq` has to act, most urgent first.
 NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     {
         WorkerState.FAILED: FAILED,
         WorkerState.STALE: "stale",
-        WorkerState.IN_REVIEW: "review",
+        WorkerState.IN_REVIEW: REVIEW,
         WorkerState.APPROVED: LANDING,
     }
 )
@@ -47,7 +48,7 @@ IDLE = "idle"
 QUESTION = "question"
 MESSAGE = "message"
 STATE = "branch"  # an item of a worker's inbox that is no message
-URGENCY = (QUESTION, BLOCKED, FAILED, "stale", IDLE, RETURNED, "review", LANDING, MESSAGE)
+URGENCY = (QUESTION, BLOCKED, FAILED, "stale", IDLE, RETURNED, REVIEW, LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 

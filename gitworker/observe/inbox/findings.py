@@ -1,0 +1,54 @@
+"""The conflicts and unusual worktrees of the work that waits for `hq`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gitworker.model.ref_names import ref_of
+from gitworker.observe.inbox.rules import LANDING, REVIEW
+from gitworker.observe.text import few_files
+from gitworker.observe.workers.overlaps import read_overlaps
+from gitworker.observe.workers.status import read_troubles
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.store.records.screens import read_worker_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.observe.inbox.inbox import InboxItem
+    from gitworker.session import Session
+
+JUDGED = (REVIEW, LANDING)
+
+
+def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxItem]:
+    """Return the items, each review and landing with the trouble and conflicts of its branch.
+
+    The command for a trouble replaces the item's own, which would be refused. Starts one git
+    process if work waits.
+    """
+    names = {item.source for item in items if item.kind in JUDGED}
+    if not names:
+        return list(items)
+    with session.store.read() as reader:
+        rows = [row for row in read_worker_rows(reader) if row.branch]
+        owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
+        waiting = [row for row in rows if row.worker_id in names]
+        wanted = {row.worker_id: ref_of(row.branch) for row in waiting if row.branch}
+        refs = read_refs(session.git, list(wanted.values()))
+        overlaps = read_overlaps(reader, owners, target=session.target)
+        troubles = read_troubles(reader, waiting, refs, session)
+    found = []
+    for item in items:
+        ref = wanted.get(item.source) if item.kind in JUDGED else None
+        if ref is None:
+            found.append(item)
+            continue
+        trouble = troubles.get(item.source)
+        words = [item.text, *([trouble.words] if trouble else [])]
+        conflicts = overlaps.get(ref, ())
+        words += [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]
+        command = trouble.command if trouble else item.command
+        found.append(replace(item, text="; ".join(words), command=command))
+    return found
