@@ -22,12 +22,15 @@ BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
-FAST := not whole and not slow and not peers
+FAST := not whole and not slow and not peers and not agents
+# Real agents for the tests marked `agents`.
+AGENTS_DIR := .agents
+AGENTS ?= claude codex qwen gemini opencode aider
 # CI measures coverage during the tests, so that `make check` need not repeat them.
 COVER ?= $(CI)
 COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
-SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix $(wildcard githooks/*)
+SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix fixtures/install_agents $(wildcard githooks/*)
 # Tests whose result may depend on the version of git; tests/peers runs after `make peers-env`.
 GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
 	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
@@ -37,7 +40,7 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env test-all clean
+.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,7 +80,7 @@ cover: $(READY) ## compare the coverage of the tests (without the slow ones) wit
 	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
 		rm -rf $(COVERED) .coverage .coverage.* && \
-		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers" && \
+		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents" && \
 		touch $(COVERED); \
 	fi
 	@if ls .coverage.* >/dev/null 2>&1; then $(BIN)/coverage combine --quiet; fi
@@ -126,6 +129,9 @@ peers-env: $(READY) $(LFS) ## install the other programs of tests/peers into .pe
 	fi
 	@ls $(PEERS)/bin
 
+agents-env: $(READY) ## install the real agents AGENTS of the tests marked `agents` into .agents (network)
+	fixtures/install_agents $(AGENTS_DIR) $(AGENTS)
+
 # If it is not available, the next run tries again.
 $(LFS):
 	@mkdir -p $(PEERS)/bin
@@ -137,7 +143,7 @@ test-all: $(READY) ## run all tests, including peers, at SCALE times the bounded
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)
 
 clean: ## delete the environment, the caches and all build results
-	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) build dist .coverage .coverage.* *.egg-info
+	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) $(AGENTS_DIR) build dist .coverage .coverage.* *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

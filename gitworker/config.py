@@ -69,9 +69,10 @@ class Settings(NamedTuple):
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
     file_faults: tuple[str, ...] = ()  # errors in the repository's file; it counts without them
+    adapters: tuple[str, ...] = ()  # tables [agents.NAME] of the file, each as JSON {NAME: table}
 
 
-NOT_SETTINGS = ("from_file", "file_faults")  # fields about the origin of the others
+NOT_SETTINGS = ("from_file", "file_faults", "adapters")  # fields about the origin of the others
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "agents", "claims", "message",
     "retention", "verify", "merge", "gc", "radar",
@@ -152,10 +153,13 @@ def read_file(text: str) -> tuple[dict[str, object], list[str]]:
     flat: dict[str, object] = {}
     for key, value in document.items():
         if isinstance(value, dict):
-            flat.update({f"{key}.{inner}": item for inner, item in value.items()})
+            inside = {inner: item for inner, item in value.items() if not _is_adapter(key, item)}
+            flat.update({f"{key}.{inner}": item for inner, item in inside.items()})
         else:
             flat[key] = value
     found: dict[str, object] = {}
+    if adapters := _adapter_texts(document.get("agents")):
+        found["adapters"] = adapters
     faults = []
     for dotted, value in flat.items():
         try:
@@ -165,6 +169,23 @@ def read_file(text: str) -> tuple[dict[str, object], list[str]]:
         else:
             found[name] = found_value
     return found, faults
+
+
+def _is_adapter(room: str, value: object) -> bool:
+    """Return whether a value is a table about one agent, which is read when that agent starts."""
+    return room == "agents" and isinstance(value, dict)
+
+
+def _adapter_texts(room: object) -> tuple[str, ...]:
+    """Return the tables about agents as JSON, which is the text that a person trusts."""
+    import json  # 1 ms, only with such a table
+
+    tables = room.items() if isinstance(room, dict) else ()
+    return tuple(
+        json.dumps({name: table}, ensure_ascii=False, default=str, sort_keys=True)
+        for name, table in tables
+        if isinstance(table, dict)
+    )
 
 
 def _file_value(dotted: str, value: object) -> tuple[str, object]:

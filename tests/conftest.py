@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.stash[IS_MEASURED] = is_measured(seen[test], of_each[test])
         seen[test] += 1
         if suite_of(item) in WHOLE and not any(
-            item.get_closest_marker(name) for name in ("slow", "peers")
+            item.get_closest_marker(name) for name in ("slow", "peers", "agents")
         ):
             item.add_marker(pytest.mark.whole)
 

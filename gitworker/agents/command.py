@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.paths import StatePaths
     from gitworker.store.api import Store
     from gitworker.store.workers import Worker
@@ -31,18 +32,24 @@ def prepare_command(
     words: list[str],
     *,
     prompt: str | None = None,
+    agent: AgentCall | None = None,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the command with its placeholders replaced, and its environment.
 
-    The prompt is `prompt`, or else the task's text, or else its title; it is written to a file of
-    the worktree's admin directory. Raises NotFound if the program does not exist, Invalid for a
-    prompt that the task does not have or that does not fit into an argument.
+    The prompt is `prompt`, or else the task's text, or else its title; `agent` adds to it. It is
+    written to a file of the worktree's admin directory. Raises NotFound if the program does not
+    exist, Invalid for a prompt that the task does not have or that does not fit into an argument.
     """
     if prompt is None:
         with store.read() as reader:
             prompt = find_prompt(reader, worker.task)
+        if agent is not None:
+            prompt = agent.prompt_for(prompt, worker)
     file = _write_prompt(worker.admin_dir, prompt) if worker.admin_dir else ""
     env = _environment(paths, worker, prompt_file=file)
+    if agent is not None:
+        env = {**agent.adapter.variables(), **env}
+        require_prompt(agent.adapter.prompt_words, prompt, task=worker.task)
     if any("{" in word for word in words):
         require_prompt(words, prompt, task=worker.task)
         values = {

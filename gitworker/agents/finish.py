@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gitworker import clock
+from gitworker.agents.adapters.report import RunReport
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
-from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.errors import GitWorkerError, Refused, Unavailable
 from gitworker.lifecycle.fail import fail, recover, stop
 from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
@@ -13,8 +14,10 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
+from gitworker.model.run_outcome import OF_STATE, Outcome, RunOutcome
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
+from gitworker.store.records.run_results import RunReportRow, record_report
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
@@ -23,19 +26,27 @@ from gitworker.workers.submit import Submission, submit
 class Ending:
     """How an agent ended: its code (negative: the signal), and the reason if it was stopped.
 
-    `is_late`: the time limit stopped it.
+    `is_late`: the time limit stopped it. `report`: the facts that a known agent has reported.
     """
 
-    __slots__ = ("code", "is_late", "why")
+    __slots__ = ("code", "is_late", "report", "why")
 
     def __init__(self, code: int, *, why: str = "", is_late: bool = False) -> None:
         self.code = code
         self.why = why
         self.is_late = is_late
+        self.report: RunReport | None = None
+
+    @property
+    def reason(self) -> str:
+        """Return the failure in words, "" on success; that of a known agent if it reported one."""
+        by_status = reason_of(self.code)
+        reported = self.report.failure_text if by_status and self.report else ""
+        return clipped(self.why or reported or by_status)
 
 
-def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> str:
-    """Record the end of a run and its consequences for the worker; return them in a sentence.
+def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> Outcome:
+    """Record the end of a run and its consequences for the worker; return them.
 
     Status 0 submits the work if there are commits and no uncommitted changes, and others than those
     that were sent back; otherwise the worker remains WORKING, so that a person can look. Any other
@@ -45,54 +56,90 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     work was sent back to its author. If the caller has a terminal with a keyboard (`is_attended`),
     a worker that remains WORKING is bound to the caller's process, as after `start`.
     """
-    code = ending.code
-    reason = clipped(ending.why or reason_of(code))
-    outcome = _settle_worker(session, run, reason, ending)
+    outcome = _settle_worker(session, run, ending)
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
+        record_report(writer, run.id, _report(outcome, ending.report))
         record_end(
-            writer, run.record, status=shell_status(code), reason=reason, duration_ms=duration_ms
-        )
+            writer, run.record, status=shell_status(ending.code), reason=ending.reason,
+            duration_ms=duration_ms, outcome=outcome.kind,
+        )  # fmt: skip
     if is_attended:
         _bind_to_caller(session, run)
     publish_views(session, run.worker)
     return outcome
 
 
-def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending) -> str:
+def _report(outcome: Outcome, report: RunReport | None) -> RunReportRow:
+    """Return the outcome and the report of a run as they are stored."""
+    if report is None:
+        return RunReportRow(outcome=outcome.kind)
+    failure = report.failure
+    return RunReportRow(
+        outcome=outcome.kind, agent=report.agent, session=report.session,
+        input_tokens=report.input_tokens, output_tokens=report.output_tokens,
+        cost_usd=report.cost_usd, failure=failure.kind if failure else None,
+        resets_at_ms=failure.resets_at_ms if failure else None,
+    )  # fmt: skip
+
+
+def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
+    reason = ending.reason
     as_worker = session._replace(actor=run.worker)
     try:
         worker = _read_worker(session, run)
         is_ours = worker.task_id == run.task and worker.pid == run.pid
         if not may_end(worker.state, is_ours=is_ours):
-            return f"{run.worker} is {worker.state}"
+            kind = OF_STATE.get(worker.state, RunOutcome.TAKEN_AWAY)
+            return Outcome(kind, f"{run.worker} is {worker.state}")
+        still = f"{run.worker} is still {worker.state}"
         if ending.why:
             stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
-            return f"{run.worker} is {stopped.state}: {reason}"
+            kind = RunOutcome.TIMED_OUT if ending.is_late else RunOutcome.STOPPED
+            return Outcome(kind, f"{run.worker} is {stopped.state}: {reason}")
         if worker.waits_for_author:
-            return f"{run.worker} is still {worker.state}: its work was sent back"
+            return Outcome(RunOutcome.SENT_BACK, f"{still}: its work was sent back")
         if _waits(session, run):
-            return (
-                f"{run.worker} is still {worker.state}: {run.task} is paused or waits for an answer"
-            )
+            text = f"{still}: {run.task} is paused or waits for an answer"
+            return Outcome(RunOutcome.WAITING, text)
         if is_stale(worker.state):
             recover(as_worker, run.worker)
         if reason:
-            failed = fail(as_worker, run.worker, reason=reason)
-            return f"{run.worker} is {failed.state}: {reason}"
+            return _fail(as_worker, run, reason)
         tip = find_tip(session.git, session.repository.common_dir, worker.ref)
         if is_unanswered(worker.returned_by, worker.returned_tip, tip):
-            return (
-                f"{run.worker} is still {worker.state}: nothing was committed since its work was"
-                " sent back"
-            )
-        done = submit(as_worker, run.worker, Submission())
-    except GitWorkerError as error:  # nothing to submit, or another operation is in progress
+            text = f"{still}: nothing was committed since its work was sent back"
+            return Outcome(RunOutcome.SENT_BACK, text)
+        return _hand_in(as_worker, run, ending)
+    except GitWorkerError as error:  # another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        return f"{run.worker} is still {_read_worker(session, run).state}: {error.message}{hint}"
+        text = f"{run.worker} is still {_read_worker(session, run).state}: {error.message}{hint}"
+        return Outcome(RunOutcome.NOTHING, text)
     except OSError as error:  # a view could not be written; the end of the run is still recorded
-        return f"{run.worker} is {_read_worker(session, run).state}: {error}"
-    return f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
+        state = _read_worker(session, run).state
+        return Outcome(OF_STATE.get(state, RunOutcome.NOTHING), f"{run.worker} is {state}: {error}")
+
+
+def _hand_in(session: Session, run: AgentRun, ending: Ending) -> Outcome:
+    """Submit the work of an agent that ended well.
+
+    Some agents end with 0 after an error: if there is nothing to submit, a reported failure counts.
+    """
+    try:
+        done = submit(session, run.worker, Submission())
+    except Refused:
+        reported = clipped(ending.report.failure_text) if ending.report else ""
+        if not reported:
+            raise
+        return _fail(session, run, reported)
+    return Outcome(
+        RunOutcome.HANDED_IN, f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
+    )
+
+
+def _fail(session: Session, run: AgentRun, reason: str) -> Outcome:
+    failed = fail(session, run.worker, reason=reason)
+    return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
 
 
 def _bind_to_caller(session: Session, run: AgentRun) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock, proc
-from gitworker.agents.command import prepare_command
+from gitworker.agents.command import PROMPT_FILE, prepare_command
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.rules import command_text, operation_refusal, run_refusal
 from gitworker.bus.heartbeat_message import require_heartbeat_worker
@@ -21,6 +21,7 @@ from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.agents.process.streams import Streams
     from gitworker.paths import StatePaths
     from gitworker.store.api import Store
@@ -109,6 +110,7 @@ def launch(
     *,
     request: str | None = None,
     prompt: str | None = None,
+    agent: AgentCall | None = None,
 ) -> AgentRun:
     """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
@@ -118,7 +120,11 @@ def launch(
     if another command has changed the worker or an operation on it is open; nothing has run then.
     """
     assert worker.worktree is not None
-    command, env = prepare_command(post.store, post.paths, worker, words, prompt=prompt)
+    command, env = prepare_command(
+        post.store, post.paths, worker, words, prompt=prompt, agent=agent
+    )
+    if agent is not None and agent.adapter.reads_input:
+        streams.feed(env[PROMPT_FILE])
     pid, gate = proc.spawn_gated(
         command, cwd=worker.worktree, env=env, fds=streams.for_agent, terminal=streams.path
     )
@@ -134,7 +140,8 @@ def launch(
         with post.store.write() as writer:
             run, after = record_start(
                 writer, post.paths, worker, actor=post.actor, lease_ms=post.lease_ms, pid=pid,
-                command=command_text(words), request=request,
+                command=command_text(words if agent is None else agent.recorded),
+                request=request,
             )  # fmt: skip
         if worker.admin_dir is not None:
             lock_worktree_for_agent(worker.admin_dir, pid)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.agents.rules import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
-from gitworker.store.records.run_results import find_run_request
+from gitworker.store.records.run_results import find_run_request, find_run_result
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 
 
 class Restart(NamedTuple):
-    """The words of a command, whether it ran detached, and its time limit."""
+    """The words of a command, whether it ran detached, and its time limit.
+
+    The words are the options of a known `agent`, which continues its session if it `has_session`.
+    """
 
     words: list[str]
     is_detached: bool
     time_limit_s: float | None
+    agent: str | None = None
+    has_session: bool = False
 
     @property
     def text(self) -> str:
         """Return the command line for a reader."""
-        return command_text(self.words)
+        return command_text([*(["--agent", self.agent] if self.agent else []), *self.words])
 
 
 def find_restart(session: Session, worker: Worker) -> Restart | None:
@@ -41,10 +46,14 @@ def find_restart(session: Session, worker: Worker) -> Restart | None:
         return None
     with session.store.read() as reader:
         text = find_run_request(reader, worker.worker_id, worker.task_id)
+        last = find_run_result(reader, worker.worker_id, worker.task_id)
     if text is None:
         return None
     fields = json.loads(text)
-    return Restart(fields["words"], fields["detached"], fields["time_limit_s"])
+    return Restart(
+        fields["words"], fields["detached"], fields["time_limit_s"], fields.get("agent"),
+        has_session=last is not None and last.session is not None,
+    )  # fmt: skip
 
 
 def _is_ours(worker: Worker) -> bool:

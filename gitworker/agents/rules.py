@@ -150,14 +150,20 @@ def command_text(words: list[str]) -> str:
 
 
 def request_text(
-    words: Sequence[str], *, is_detached: bool, time_limit_s: float | None
+    words: Sequence[str], *, is_detached: bool, time_limit_s: float | None, agent: str | None = None
 ) -> str | None:
-    """Return the request of a run as JSON; None if it has secrets or is too long to be recorded."""
+    """Return the request of a run as JSON; None if it has secrets or is too long to be recorded.
+
+    `agent` is the name of a known agent; the words are then its options.
+    """
     if redacted_words(words) != list(words):
         return None
     import json  # 1 ms, unless it is loaded already
 
-    fields = {"words": list(words), "detached": is_detached, "time_limit_s": time_limit_s}
+    fields = {
+        "words": list(words), "detached": is_detached, "time_limit_s": time_limit_s,
+        "agent": agent,
+    }  # fmt: skip
     text = json.dumps(fields)
     return text if len(text) <= REQUEST_MAX else None
 

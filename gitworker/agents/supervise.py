@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from gitworker.agents.adapters.agent_call import AgentCall
+    from gitworker.agents.adapters.transcript import Transcript
     from gitworker.agents.launch import AgentRun
     from gitworker.agents.process.agent_log import AgentLog
+    from gitworker.model.run_outcome import Outcome
     from gitworker.session import Session
 
     T = TypeVar("T")
@@ -29,16 +32,23 @@ class RunRequest:
     `on_start` is called once the agent has begun. `is_detached`: the supervisor has no terminal.
     `prompt` replaces the task's text. `auto_resume` chooses whether the agent is resumed if its
     work comes back (None: the setting), `resume_words` the command for that (None: the same).
+    `agent` is a known agent; the words are then its own options.
     """
 
     __slots__ = (
-        "auto_resume", "is_detached", "is_silent", "on_start", "prompt", "resume_words",
+        "agent", "auto_resume", "is_detached", "is_silent", "on_start", "prompt", "resume_words",
         "time_limit_s", "words",
     )  # fmt: skip
 
     def __init__(
-        self, words: list[str], *, time_limit_s: float | None = None, is_silent: bool = False
+        self,
+        words: list[str],
+        *,
+        time_limit_s: float | None = None,
+        is_silent: bool = False,
+        agent: AgentCall | None = None,
     ) -> None:
+        self.agent = agent
         self.words = words
         self.time_limit_s = time_limit_s
         self.is_silent = is_silent
@@ -52,7 +62,7 @@ class RunRequest:
         """Return the request for the next round of this one."""
         again = RunRequest(
             self.resume_words or self.words, time_limit_s=self.time_limit_s,
-            is_silent=self.is_silent,
+            is_silent=self.is_silent, agent=self.agent,
         )  # fmt: skip
         again.is_detached = self.is_detached
         again.prompt, again.resume_words = prompt, self.resume_words
@@ -60,17 +70,21 @@ class RunRequest:
 
 
 class SupervisedRun:
-    """An ended run: its exit status as a shell reports it, and the outcome in words."""
+    """An ended run: its exit status as a shell reports it, the outcome, and the same in words.
 
-    __slots__ = ("outcome", "run", "session", "status")
+    The status of a known agent is 0 if its work was handed in, and 1 otherwise.
+    """
+
+    __slots__ = ("message", "outcome", "run", "session", "status")
 
     def __init__(
-        self, run: AgentRun, status: int, outcome: str, *, session: Session | None = None
+        self, run: AgentRun, status: int, outcome: Outcome, *, session: Session | None = None
     ) -> None:
         self.run = run
         self.session = session
         self.status = status
-        self.outcome = outcome
+        self.outcome = outcome.kind
+        self.message = outcome.text
 
 
 def supervise(
@@ -86,9 +100,12 @@ def supervise(
     `launch`, and nothing has started then; afterwards only the end of the agent ends this call.
     """
     worker = require_worker(post, name)
+    agent = request.agent
+    words = request.words if agent is None else agent.words(post.paths, worker)
+    transcript = None if agent is None else agent.transcript()
     signals = Signals()
     try:
-        streams = Streams(is_silent=request.is_silent)
+        streams = Streams(is_silent=request.is_silent, transcript=transcript)
         try:
             from gitworker.agents.process.agent_log import open_log  # 3 ms: threads
 
@@ -100,10 +117,11 @@ def supervise(
                 task=worker.task,
             )
             stored = request_text(
-                request.words, is_detached=request.is_detached, time_limit_s=request.time_limit_s
-            )
+                request.words, is_detached=request.is_detached, time_limit_s=request.time_limit_s,
+                agent=agent.adapter.name if agent else None,
+            )  # fmt: skip
             run = launch(
-                post, worker, request.words, streams, request=stored, prompt=request.prompt
+                post, worker, words, streams, request=stored, prompt=request.prompt, agent=agent
             )
             if request.on_start is not None:
                 request.on_start(run)
@@ -112,7 +130,7 @@ def supervise(
                 run,
                 log=log,
                 request=request,
-                around=(signals, streams),
+                around=(signals, streams, transcript),
                 open_session=open_session,
             )
         finally:
@@ -127,7 +145,7 @@ def _supervise_run(
     *,
     log: AgentLog,
     request: RunRequest,
-    around: tuple[Signals, Streams],
+    around: tuple[Signals, Streams, Transcript | None],
     open_session: Callable[[], Session],
 ) -> SupervisedRun:
     """Supervise a running agent until its end."""
@@ -135,12 +153,14 @@ def _supervise_run(
     from gitworker.agents.run_heartbeats import RunHeartbeats
     from gitworker.config import Settings
 
-    signals, streams = around
+    signals, streams, transcript = around
     streams.begin(log)
+    from gitworker.agents.adapters.report import report_of
     from gitworker.agents.finish import (  # now: a newer version may be installed by the end
         Ending,
         finish,
     )
+    from gitworker.model.run_outcome import Outcome, RunOutcome
 
     session = _try(open_session)
     settings = session.settings if session else Settings()
@@ -159,18 +179,32 @@ def _supervise_run(
     streams.end()
     try:
         ending = Ending(code, why=watch.why, is_late=watch.is_late)
+        if transcript is not None and request.agent is not None:
+            ending.report = report_of(transcript, request.agent)
+            request.agent.session = ending.report.session
         outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
     except (GitWorkerError, OSError) as error:
-        outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
+        text = f"{run.worker}: the end of its agent could not be recorded: {error}"
+        outcome = Outcome(RunOutcome.UNRECORDED, text)
     heartbeats.end()
     signals.release()  # only output remains to be read: a ^C may end that
     streams.wait()
     log.close()
+    status = shell_status(code)
+    if request.agent is not None:
+        status = int(outcome.kind is not RunOutcome.HANDED_IN)
+    outcome = outcome._replace(text=outcome.text + _log_trouble(log))
+    return SupervisedRun(run, status, outcome, session=session)
+
+
+def _log_trouble(log: AgentLog) -> str:
+    """Return lines about output that is not in the worktree's log, "" if all of it is."""
+    text = ""
     if log.moved_to:
-        outcome += f"\n.worker.log in the worktree is not the agent's log; see {log.moved_to}"
+        text = f"\n.worker.log in the worktree is not the agent's log; see {log.moved_to}"
     if log.lost_bytes:
-        outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
-    return SupervisedRun(run, shell_status(code), outcome, session=session)
+        text += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
+    return text
 
 
 def _publish_start(session: Session, run: AgentRun) -> None:

@@ -15,7 +15,13 @@ SUPERVISOR_DIED = "its supervisor was killed, so its exit status is unknown"
 
 
 def record_end(
-    writer: Writer, run: Run, *, status: int | None, reason: str, duration_ms: int | None
+    writer: Writer,
+    run: Run,
+    *,
+    status: int | None,
+    reason: str,
+    duration_ms: int | None,
+    outcome: str | None = None,
 ) -> bool:
     """Record the end of a run, unlock its worktree, and publish `agent_stopped`.
 
@@ -31,6 +37,7 @@ def record_end(
     payload = {
         "pid": run.pid, "run": run.id, "command": run.command, "exit_status": status,
         "duration_s": None if duration_ms is None else duration_ms / 1000, "reason": reason or None,
+        "outcome": outcome,
     }  # fmt: skip
     if reason:
         error = log_message(run.worker_id, run.task_id, "error", reason, level="error")

@@ -52,10 +52,23 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
         return last
     lines, _ = last_lines(log, LINES_READ)
     rows = [row.strip() for row in rendered("\n".join(lines)[-SCREEN_READ:])]
+    rows = [row for row in rows if not _is_sum(row)]
     shown = [row for row in rows[-LINES_SHOWN:] if row]
     if not shown:  # the lower part of a screen may be empty
         shown = [row for row in rows if row][-LINES_SHOWN:]
     return LastRun(result, is_idle, tuple(shown))
+
+
+def _is_sum(line: str) -> bool:
+    """Return whether a line of a known agent's log is its tokens and cost."""
+    return line.startswith("= ")
+
+
+def usage_text(last: LastRun) -> str:
+    """Return the tokens and the cost that a known agent has reported."""
+    result = last.result
+    text = f"{result.agent}: {result.input_tokens or 0} tokens in, {result.output_tokens or 0} out"
+    return f"{text}, ${result.cost_usd:.2f}" if result.cost_usd else text
 
 
 def _is_idle(result: RunResult, worker: Worker) -> bool:
@@ -77,5 +90,9 @@ def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
         "started_at": clock.iso_utc(result.started_at_ms),
         "ended_at": None if ended is None else clock.iso_utc(ended),
         "exit_status": result.exit_status, "reason": result.reason, "idle": last.is_idle,
-        "lines": list(last.lines),
+        "lines": list(last.lines), "outcome": result.outcome, "agent": result.agent,
+        "session": result.session, "input_tokens": result.input_tokens,
+        "output_tokens": result.output_tokens, "cost_usd": result.cost_usd,
+        "failure": result.failure,
+        "resets_at": None if result.resets_at_ms is None else clock.iso_utc(result.resets_at_ms),
     }  # fmt: skip

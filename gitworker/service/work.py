@@ -10,6 +10,7 @@ from gitworker.service.open_for_call import ServiceBase
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.agents.detach import DetachedRun
     from gitworker.agents.restart import Restart
     from gitworker.branches.publish_branch import PublishedBranch
@@ -86,6 +87,7 @@ class WorkMethods(ServiceBase):
         *,
         time_limit_s: float | None = None,
         auto_resume: bool | None = None,
+        agent: Sequence[str] = (),
     ) -> DetachedRun:
         """Run an agent in a worker's worktree under a detached supervisor.
 
@@ -97,7 +99,30 @@ class WorkMethods(ServiceBase):
 
         with self._acting() as session:
             found = self._worker(session, worker)
-            return detach(session, found, words, time_limit_s=time_limit_s, auto_resume=auto_resume)
+            return detach(
+                session, found, words, time_limit_s=time_limit_s, auto_resume=auto_resume,
+                agent=agent,
+            )  # fmt: skip
+
+    def find_agent(
+        self,
+        name: str,
+        *,
+        options: Sequence[str] = (),
+        prompt: str | None = None,
+        continued: str | None = None,
+    ) -> AgentCall:
+        """Return the call of a known agent, such as claude, with its own options.
+
+        `prompt` replaces the task's text. `continued` names a worker whose task the agent worked
+        on last: it continues that session. Raises NotFound if the agent is not known or not
+        installed, and Refused if its table is not trusted or there is no session.
+        """
+        from gitworker.agents.adapters.find_agent import find_agent
+
+        with self._settled(create=True) as (session, _):
+            worker = None if continued is None else self._worker(session, continued)
+            return find_agent(session, name, options=options, prompt=prompt, continued=worker)
 
     def adopt(
         self, name: str, worker: str, task: str, *, title: str = "", rename: bool = False

@@ -19,7 +19,10 @@ from gitworker.store.commits.verify_runs import (
 from gitworker.verify.rules_verify import trust_hash, trust_refusal
 
 # Kind → the setting with the commands, and the setting with their declared environment.
-KINDS = {"verify": ("verify_commands", "verify_env"), "setup": ("worktree_setup", None)}
+KINDS = {
+    "verify": ("verify_commands", "verify_env"), "setup": ("worktree_setup", None),
+    "agents": ("adapters", None),
+}  # fmt: skip
 HASH_SHOWN = 12
 
 

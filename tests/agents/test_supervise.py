@@ -76,7 +76,12 @@ def test_start_and_end_are_reported(auth: SupervisedWorker) -> None:
     (stopped,) = auth.world.messages("agent_stopped")
     assert started == {"pid": started["pid"], "run": 1, "command": "sh -c 'exit 3'"}
     assert stopped.pop("duration_s") < 60
-    assert stopped == {**started, "exit_status": 3, "reason": "it ended with status 3"}
+    assert stopped == {
+        **started,
+        "exit_status": 3,
+        "reason": "it ended with status 3",
+        "outcome": "failed",
+    }
     assert auth.logs() == [
         ("info", "agent_start", "sh -c 'exit 3'"),
         ("error", "error", "it ended with status 3"),
@@ -175,7 +180,8 @@ def test_json(auth: SupervisedWorker) -> None:
     assert answer.status == 2
     document = answer.document
     assert (document["worker"], document["exit_status"], document["run"]) == ("auth", 2, 1)
-    assert document["outcome"] == "auth is FAILED: it ended with status 2"
+    assert document["outcome"] == "failed"
+    assert document["message"] == "auth is FAILED: it ended with status 2"
     assert auth.log.read_text() == "hello\n"
     ok(auth.world.root, "cancel", "auth")
     refused = run(auth.world.root, "exec", "auth", "--json", "--", "true")

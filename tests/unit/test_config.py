@@ -173,3 +173,12 @@ def test_other_settings_are_not_ours(key: str, value: str) -> None:
     """Keys of git or of another program change nothing and are not checked."""
     assert load(config={f"user.{key}": value, f"worker.x.{key}": value}) == Settings()
     assert load(env={f"GIT_{key}": value, "GITWORKER_CLOCK_MS": value}) == Settings()
+
+
+def test_tables_of_agents() -> None:
+    """Tables about agents are kept as text that can be trusted; other keys remain settings."""
+    settings = load("[agents]\nx = 1\n[agents.own]\ncommand = ['own', 'é']\n")
+    assert settings.adapters == ('{"own": {"command": ["own", "é"]}}',)
+    assert "adapters" in settings.from_file
+    (fault,) = settings.file_faults
+    assert fault.startswith(".gitworker.toml of the target has an unknown setting: agents.x")

@@ -29,7 +29,8 @@ class Pump:
 
     If the caller's reader has closed, the source is closed: the agent sees that as it would without
     us, once `on_broken` has closed the other copies of the source. Any other failure of the sink
-    ends the copying to it, but not to the log.
+    ends the copying to it, but not to the log. `translate` changes the bytes on their way; it gets
+    None at their end.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Pump:
         *,
         keeps_source: bool = False,
         on_broken: Callable[[], None] | None = None,
+        translate: Callable[[bytes | None], bytes] | None = None,
     ) -> None:
         self._on_broken = on_broken
         self._source = source
@@ -47,6 +49,7 @@ class Pump:
         self._log = log
         self._lines = RedactedLines()
         self._keeps_source = keeps_source
+        self._translate = translate
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
 
@@ -98,12 +101,18 @@ class Pump:
         if not data:
             self._close_source()
             return False
-        self._log.write(self._lines.feed(data))
+        return self._pass_on(data if self._translate is None else self._translate(data))
+
+    def _pass_on(self, data: bytes) -> bool:
+        """Write to the log and the sink; return False if the sink's reader has closed it."""
+        if data:
+            self._log.write(self._lines.feed(data))
         if self._sink is None:
             return True
         try:
             _write_all(self._sink, data)
         except BrokenPipeError:
+            self._sink = None
             if self._on_broken is not None:
                 self._on_broken()
             self._close_source()
@@ -113,8 +122,12 @@ class Pump:
         return True
 
     def _close_source(self) -> None:
+        if self._translate is not None:
+            translate, self._translate = self._translate, None
+            self._pass_on(translate(None))
         self._log.write(self._lines.end())
         if not self._keeps_source:
+            self._keeps_source = True
             os.close(self._source)
 
 

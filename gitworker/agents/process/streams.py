@@ -6,10 +6,15 @@ import fcntl
 import os
 from functools import partial
 
+from gitworker.paths import open_regular
+
 PIPE_BYTES = 1 << 20  # fewer switches between the agent and us
 F_SETPIPE_SZ = 1031  # fcntl(2), Linux only; `fcntl` names it from 3.10 on, not everywhere
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.agents.adapters.transcript import Transcript
     from gitworker.agents.process.agent_log import AgentLog
     from gitworker.agents.process.heir import Heir
     from gitworker.agents.process.pump import KeyPump, Pump
@@ -23,12 +28,14 @@ class Streams:
     """The agent's descriptors 0, 1 and 2 (`for_agent`; -1 is the pty at `path`), and our ends.
 
     Standard input is the caller's own unless it is a terminal. With `is_silent` nothing is copied
-    to the caller: standard output is reserved for another answer.
+    to the caller: standard output is reserved for another answer. An agent whose output is
+    translated (`transcript`) gets neither a terminal nor the caller's input.
     """
 
-    def __init__(self, *, is_silent: bool = False) -> None:
+    def __init__(self, *, is_silent: bool = False, transcript: Transcript | None = None) -> None:
         fill_gaps()
         self.is_silent = is_silent
+        self._translations: dict[int, Callable[[bytes | None], bytes]] = {}
         self.terminal: Terminal | None = None
         self.path: str | None = None
         self._ours: list[tuple[int, int | None]] = []  # pairs of source and destination
@@ -37,19 +44,30 @@ class Streams:
         self._keys: KeyPump | None = None
         self._heir: Heir | None = None
         fds = [IN, OUT, ERR]
-        if os.isatty(IN) and not _is_in_front():
+        if transcript is not None or (os.isatty(IN) and not _is_in_front()):
             fds[IN] = self._open_nothing()
-        if not is_silent and os.isatty(OUT):
+        if not is_silent and transcript is None and os.isatty(OUT):
             self._open_terminal(fds)
         for fd in (OUT, ERR):
             if fds[fd] != OF_TERMINAL:
                 fds[fd] = self._open_pipe(None if is_silent else fd)
-        self.for_agent = (fds[0], fds[1], fds[2])
+                if transcript is not None:
+                    source = self._ours[-1][0]
+                    self._translations[source] = (
+                        transcript.output if fd == OUT else transcript.error
+                    )
+        self.for_agent: tuple[int, int, int] = (fds[0], fds[1], fds[2])
 
     @property
     def has_keys(self) -> bool:
         """Return True if the caller has a terminal with a keyboard."""
         return self.terminal is not None and self.terminal.keys is not None
+
+    def feed(self, path: str) -> None:
+        """Make a file the agent's standard input; to be called before it is started."""
+        fd = open_regular(path, os.O_RDONLY)
+        self._theirs.append(fd)
+        self.for_agent = (fd, *self.for_agent[1:])
 
     def begin(self, log: AgentLog) -> None:
         """Begin to copy keys and output; output is copied to the log too, also after our death."""
@@ -65,7 +83,10 @@ class Streams:
         self._heir = heir = Heir(partial(copy_to_log, sources, log), keep=sources)
         for source, sink in self._ours:
             keeps = terminal is not None and source == terminal.master
-            pump = Pump(source, sink, log, keeps_source=keeps, on_broken=heir.release)
+            pump = Pump(
+                source, sink, log, keeps_source=keeps, on_broken=heir.release,
+                translate=self._translations.get(source),
+            )  # fmt: skip
             self._pumps.append(pump)
         if terminal is not None and terminal.keys is not None:
             terminal.make_raw()

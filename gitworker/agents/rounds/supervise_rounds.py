@@ -47,10 +47,10 @@ def supervise_rounds(
     for number in range(1, session.settings.agents_rounds + 1):
         if _step(session, ended.run)[0] is Step.END:
             break
-        report(ended.outcome)
+        report(ended.message)
         prompt = wait_for_round(session, ended.run)
         if prompt is None:
-            ended.outcome = _present_state(session, ended.run)
+            ended.message = _present_state(session, ended.run)
             break
         _publish_round(session, ended.run, number)
         try:

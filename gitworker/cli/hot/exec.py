@@ -51,7 +51,7 @@ def run_exec(words: list[str]) -> int | None:
         ended = exec_at(place, rest[0] if rest else None, request, open_session=open_session)
     except UnfinishedOperation:  # the full command settles the interrupted operation
         return None
-    narrate(ended.outcome)
+    narrate(ended.message)
     return ended.status
 
 

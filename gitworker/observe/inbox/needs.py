@@ -99,7 +99,8 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
         return ": ".join(["its agent ended and handed nothing in", *last.lines[-1:]])
     reason = worker.last_error or worker.task
     if last is not None and last.has_failed and last.result.reason == worker.last_error:
-        return ": ".join([reason, *last.lines[-1:]])
+        lines = () if last.result.failure else last.lines[-1:]  # the reason has its words already
+        return ": ".join([reason, *lines])
     return reason
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.observe.last_run import json_last_run
+from gitworker.observe.last_run import json_last_run, usage_text
 from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
@@ -178,6 +178,8 @@ def _process(show: WorkerView) -> Iterator[tuple[str, str]]:
         yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
     if show.run is not None and (show.run.has_failed or show.run.is_idle):
         yield "agent", _ended_agent(show, show.run)
+    if show.run is not None and show.run.result.input_tokens is not None:
+        yield "usage", usage_text(show.run)
     if life.heartbeat_age_ms is not None:
         progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
         yield (

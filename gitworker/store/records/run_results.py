@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader
+    from gitworker.store.api import Reader, Writer
 
 
 class RunResult(NamedTuple):
@@ -18,6 +18,27 @@ class RunResult(NamedTuple):
     ended_at_ms: int | None
     exit_status: int | None
     reason: str | None
+    outcome: str | None
+    agent: str | None
+    session: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    failure: str | None
+    resets_at_ms: int | None
+
+
+class RunReportRow(NamedTuple):
+    """The outcome of a run, and the facts that a known agent has reported; None: not known."""
+
+    outcome: str
+    agent: str | None = None
+    session: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    failure: str | None = None
+    resets_at_ms: int | None = None
 
 
 def find_run_result(reader: Reader, worker: str, task: str | None) -> RunResult | None:
@@ -30,3 +51,8 @@ def find_run_request(reader: Reader, worker: str, task: str | None) -> str | Non
     """Return the request of the newest run of a worker's task, as JSON; None if it is not known."""
     row = reader.row("runs.request", worker=worker, task=task)
     return None if row is None else row["request"]
+
+
+def record_report(writer: Writer, run: int, report: RunReportRow) -> None:
+    """Record the outcome of a run and the facts that its agent has reported."""
+    writer.run("runs.report", run=run, **report._asdict())

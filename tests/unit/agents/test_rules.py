@@ -168,7 +168,12 @@ def test_the_request_of_a_run() -> None:
     text = request_text(words, is_detached=True, time_limit_s=1.5)
     assert text is not None
     assert text.isascii()
-    assert json.loads(text) == {"words": words, "detached": True, "time_limit_s": 1.5}
+    assert json.loads(text) == {
+        "words": words,
+        "detached": True,
+        "time_limit_s": 1.5,
+        "agent": None,
+    }
     assert request_text(["x" * REQUEST_MAX], is_detached=False, time_limit_s=None) is None
     secret = ["agent", "--api-key", "x"]
     assert request_text(secret, is_detached=False, time_limit_s=None) is None

@@ -20,11 +20,11 @@ from gitworker.verify.trust import HASH_SHOWN, RepositoryCommands, TrustRecord
 def command(call: CommandLine, yes: bool, listing: bool, revoked: str | None) -> None:
     """Trust the commands of this repository.
 
-    The verify and setup commands in .gitworker.toml come with the repository and run with your
-    rights. This command shows them and asks for your agreement; they do not run without it. An
-    agreement covers exactly this text: changed commands need a new one. Commands that you set
-    yourself, with git config or in the environment, need no agreement. Without a terminal, --yes is
-    required. A worker cannot agree.
+    The verify and setup commands and the agents in .gitworker.toml come with the repository and run
+    with your rights. This command shows them and asks for your agreement; they do not run without
+    it. An agreement covers exactly this text: changed commands need a new one. Commands that you
+    set yourself, with git config or in the environment, need no agreement. Without a terminal,
+    --yes is required. A worker cannot agree.
 
     \b
       git worker trust

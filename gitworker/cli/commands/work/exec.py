@@ -5,13 +5,15 @@ import click
 from gitworker.agents.supervise import RunRequest
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
+    AgentChoice,
     CommandWithWords,
     auto_resume_option,
     detached,
     program_of,
+    run_agent,
     run_supervised,
 )
-from gitworker.cli.options import Seconds, worker_argument
+from gitworker.cli.options import Seconds, Text, worker_argument
 from gitworker.errors import Invalid
 
 
@@ -21,6 +23,15 @@ from gitworker.errors import Invalid
     "--time-limit", "limit_s", type=Seconds(min=0, min_open=True), metavar="S",
     help="Stop the agent after S seconds.",
 )  # fmt: skip
+@click.option("--agent", "agent_name", metavar="NAME", help="Run a known agent, such as claude.")
+@click.option(
+    "-m", "--message", "prompt", metavar="TEXT", type=Text(),
+    help="With --agent: the prompt, instead of the task's text.",
+)  # fmt: skip
+@click.option(
+    "--continue", "continues", is_flag=True,
+    help="With --agent: continue its last session on this task.",
+)  # fmt: skip
 @click.option("-d", "--detach", is_flag=True, help="Return once the agent has begun.")
 @auto_resume_option()
 @click.option("--supervisor", "is_supervisor", is_flag=True, hidden=True)
@@ -29,6 +40,9 @@ def command(
     ctx: click.Context,
     worker: str | None,
     limit_s: float | None,
+    agent_name: str | None,
+    prompt: str | None,
+    continues: bool,
     detach: bool,
     auto_resume: bool | None,
     is_supervisor: bool,
@@ -77,20 +91,36 @@ def command(
     files in conflict, the end of the verify log, the task. This happens agents.rounds times at most
     (3), and only if the agent has handed in; a run without a new commit hands nothing in.
 
+    --agent runs a known agent: claude, codex, gemini, qwen, opencode, aider, mini or pi, or one of
+    your own (docs/agents.md). It gets the task's text as its prompt and the least rights with which
+    it can edit and commit; the words after -- are further options of it. Its output is shown as
+    text, and session, tokens and cost are recorded. The exit status is 0 if its work was handed in,
+    and 1 otherwise.
+
     With --json the agent's output goes only to .worker.log.
 
     \b
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
-      git worker exec auth --detach --auto-resume -- claude -p {prompt}
+      git worker exec auth --detach --agent claude --auto-resume
+      git worker exec auth --agent claude --continue -m 'Use one table'
       git worker stop auth
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
-    if not program:
+    if agent_name is None and (prompt is not None or continues):
+        raise Invalid("-m and --continue require --agent", "git worker exec -h", code="usage")
+    if agent_name is None and not program:
         raise Invalid(
             "there is no command to run", "git worker exec <worker> -- <command>", code="usage"
         )
+    if agent_name is not None:
+        choice = AgentChoice(agent_name, prompt=prompt, continues=continues)
+        return run_agent(
+            call, worker, choice, program,
+            limit_s=limit_s, detach=detach, is_supervisor=is_supervisor,
+            auto_resume=auto_resume,
+        )  # fmt: skip
     if detach:
         return detached(call, worker, program, limit_s=limit_s, auto_resume=auto_resume)
     request = RunRequest(program, time_limit_s=limit_s)

@@ -5,14 +5,20 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
+    AgentChoice,
     OptionalRunner,
     detached,
     program_of,
     require_detachable,
+    run_agent,
     run_supervised,
 )
 from gitworker.cli.options import worker_argument
 from gitworker.service.results import worker_json
+
+CONTINUED = (
+    "Continue your task. `git worker show` prints its state and `git worker inbox` its messages."
+)
 
 
 @click.command("resume", cls=OptionalRunner)
@@ -30,8 +36,8 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
 
     If the agent has ended and another than the worker calls, the last command of the task runs
     again: detached with --detach or if it was so before, otherwise in the foreground as by `exec`,
-    with the same time limit. If no command is known, only the state changes. The worker's own
-    `resume` records its process as `start` does.
+    with the same time limit; a known agent continues its session. If no command is known, only the
+    state changes. The worker's own `resume` records its process as `start` does.
 
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
@@ -50,6 +56,10 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     if last is not None:
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
         output.narrate(f"running the last command again: {last.text}")
+    if last is not None and last.agent is not None:
+        prompt = CONTINUED if last.has_session else None
+        choice = AgentChoice(last.agent, prompt=prompt, continues=last.has_session)
+        return run_agent(call, worker, choice, program, limit_s=limit_s, detach=detach)
     if detach:
         require_detachable(program)
         return detached(call, worker, program, limit_s=limit_s)

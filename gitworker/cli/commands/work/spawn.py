@@ -6,6 +6,7 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
 from gitworker.cli.commands.work.supervised import (
+    AgentChoice,
     OptionalRunner,
     auto_resume_option,
     program_of,
@@ -29,6 +30,7 @@ from gitworker.service.results import spawned_json
 )
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @text_options
+@click.option("--agent", "agent_name", metavar="NAME", help="Run a known agent, such as claude.")
 @click.option("-d", "--detach", is_flag=True, help="With a command: return once it has begun.")
 @auto_resume_option()
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
@@ -41,6 +43,7 @@ def command(
     title: str | None,
     message: str | None,
     file: str | None,
+    agent_name: str | None,
     detach: bool,
     auto_resume: bool | None,
     in_tmux: bool,
@@ -62,35 +65,43 @@ def command(
 
     With a command after --, runs that command in the worktree under supervision, as `exec` does.
     Standard output and the exit status are then the command's. {prompt} in it is the task's text;
-    see `exec` for the other placeholders. With --detach the command runs in the background, and
+    see `exec` for the other placeholders. With --agent a known agent works on the task, with the
+    words after -- as its own options. With --detach the command runs in the background, and
     standard output gets the worktree's path. With --auto-resume the agent is resumed if its work
     comes back; see `exec`.
 
     \b
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
       cd "$(git worker spawn docs -F task.md)"
-      git worker spawn auth -m 'Build the login form' -- claude -p {prompt}
-      git worker spawn docs -F task.md -d --auto-resume -- ./agent.sh
+      git worker spawn auth --agent claude -m 'Build the login form'
+      git worker spawn docs -F task.md --agent codex -d --auto-resume
+      git worker spawn ui -m 'Build the menu' -- ./my-agent {prompt}
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
     text = read_text(message, file)
-    if detach:
+    agent = None
+    if agent_name is not None:
+        agent = call.service().find_agent(agent_name, options=program)
+    elif detach:
         require_detachable(program)
-    if program:
-        call.service().check_command(program, task=task, has_words=bool(text or title))
+    if words := agent.adapter.prompt_words if agent else program:
+        call.service().check_command(words, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 
         open_aside(call.open_quickly(), spawned.worker)
-    begun = run_detached(call, worker, program, auto_resume=auto_resume) if detach else {}
-    if program and not detach:
+    begun = {}
+    if detach:
+        again = AgentChoice(agent_name).options if agent_name else ()
+        begun = run_detached(call, worker, program, auto_resume=auto_resume, agent=again)
+    if words and not detach:
         from gitworker.agents.supervise import RunRequest
 
         output.narrate(f"{worker} works in {spawned.path}")
         session = call.open_quickly()
-        request = RunRequest(program)
+        request = RunRequest(program, agent=agent)
         request.auto_resume = auto_resume
         return run_supervised(call, session, worker, request, path=spawned.path)
     if call.as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,7 +15,7 @@ from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gitworker.agents.launch import AgentRun
     from gitworker.agents.supervise import RunRequest, SupervisedRun
@@ -86,7 +86,7 @@ def run_supervised(
     if call.as_json:
         output.document({**ended_fields(ended), **fields})
     else:
-        output.narrate(ended.outcome)
+        output.narrate(ended.message)
     return ended.status
 
 
@@ -97,11 +97,14 @@ def run_detached(
     *,
     limit_s: float | None = None,
     auto_resume: bool | None = None,
+    agent: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Start a detached agent, print how to follow it, and return the run as JSON data."""
     from gitworker.agents.detach import json_detached  # 5 ms, only for a detached agent
 
-    begun = call.service().detach(worker, words, time_limit_s=limit_s, auto_resume=auto_resume)
+    begun = call.service().detach(
+        worker, words, time_limit_s=limit_s, auto_resume=auto_resume, agent=agent
+    )
     if not call.as_json:
         output.narrate(
             f"{begun.worker} works detached (process {begun.pid}); follow it:"
@@ -117,12 +120,55 @@ def detached(
     *,
     limit_s: float | None = None,
     auto_resume: bool | None = None,
+    agent: Sequence[str] = (),
 ) -> int:
     """Start a detached agent, print the result, return the exit status."""
-    begun = run_detached(call, worker, words, limit_s=limit_s, auto_resume=auto_resume)
+    begun = run_detached(call, worker, words, limit_s=limit_s, auto_resume=auto_resume, agent=agent)
     if call.as_json:
         output.document(begun)
     return 0
+
+
+class AgentChoice(NamedTuple):
+    """A known agent; the prompt of this run, and whether it continues its last session."""
+
+    name: str
+    prompt: str | None = None
+    continues: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        """Return the options of `exec` that repeat the choice."""
+        message = [] if self.prompt is None else ["-m", self.prompt]
+        return ["--agent", self.name, *message, *(["--continue"] if self.continues else [])]
+
+
+def run_agent(
+    call: CommandLine,
+    worker: str | None,
+    choice: AgentChoice,
+    options: list[str],
+    *,
+    limit_s: float | None,
+    detach: bool,
+    is_supervisor: bool = False,
+    auto_resume: bool | None = None,
+) -> int:
+    """Run a known agent with its own options in a worker's worktree; return the exit status."""
+    from gitworker.agents.supervise import RunRequest  # 5 ms, only with an agent
+
+    session = call.open()
+    continued = call.worker(session, worker).worker_id if choice.continues else None
+    agent = call.service().find_agent(
+        choice.name, options=options, prompt=choice.prompt, continued=continued
+    )
+    if detach:
+        return detached(
+            call, worker, options, limit_s=limit_s, auto_resume=auto_resume, agent=choice.options
+        )
+    request = RunRequest(options, time_limit_s=limit_s, agent=agent)
+    request.auto_resume = auto_resume
+    return run_supervised(call, session, worker, request, is_supervisor=is_supervisor)
 
 
 def require_detachable(program: list[str]) -> None:
@@ -137,6 +183,7 @@ def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
     """Return an ended run as the fields of a JSON document."""
     return {
         **_run_fields(ended.run), "exit_status": ended.status, "outcome": ended.outcome,
+        "message": ended.message,
     }  # fmt: skip
 
 

@@ -20,6 +20,16 @@ END;
 -- JSON: the words of an agent's command, whether it ran detached, its time limit. NULL: not known.
 ALTER TABLE runs ADD COLUMN request TEXT;
 
+-- The outcome of a run, and the facts that a known agent has reported; NULL: not known.
+ALTER TABLE runs ADD COLUMN outcome TEXT;
+ALTER TABLE runs ADD COLUMN agent TEXT;
+ALTER TABLE runs ADD COLUMN session TEXT;
+ALTER TABLE runs ADD COLUMN input_tokens INTEGER;
+ALTER TABLE runs ADD COLUMN output_tokens INTEGER;
+ALTER TABLE runs ADD COLUMN cost_usd REAL;
+ALTER TABLE runs ADD COLUMN failure TEXT;
+ALTER TABLE runs ADD COLUMN resets_at_ms INTEGER;
+
 -- Before, only the worker's row had the address of the pull request.
 UPDATE tasks SET pr_url = (
     SELECT pr_url FROM workers WHERE task_id = tasks.id AND pr_url IS NOT NULL

@@ -11,6 +11,12 @@ UPDATE runs SET ended_at_ms = :now, exit_status = :exit_status, reason = :reason
     paused_at_ms = NULL
 WHERE id = :run AND ended_at_ms IS NULL;
 
+-- name: report — the outcome of a run, and the facts that its agent has reported
+UPDATE runs SET outcome = :outcome, agent = :agent, session = :session,
+    input_tokens = :input_tokens, output_tokens = :output_tokens, cost_usd = :cost_usd,
+    failure = :failure, resets_at_ms = :resets_at_ms
+WHERE id = :run;
+
 -- name: set_paused — since when the agent is stopped; NULL if it runs
 UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 
@@ -26,7 +32,8 @@ SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, p
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
 -- name: result — the newest run of a worker's task, with its end
-SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason
+SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms
 FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
 -- name: request — the command of the newest run of a worker's task

@@ -1,0 +1,70 @@
+"""One run of a known agent: its words, its prompt and its variables."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gitworker.agents.adapters.rules_adapter import Adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.agents.adapters.transcript import Transcript
+    from gitworker.paths import StatePaths
+    from gitworker.store.workers import Worker
+
+BRIEF = """\
+
+
+You work in a git worktree of your own, on branch {branch}; nobody reads along. Commit your work
+there with git: it is handed in for review when you end. Do not push, and do not switch branches.
+`git worker help agent` explains how to reach the other workers.
+"""
+
+
+class AgentCall:
+    """A known agent with the options of one run.
+
+    `prompt` replaces the task's text; `session` continues an earlier conversation.
+    """
+
+    __slots__ = ("adapter", "options", "prompt", "session")
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        *,
+        options: Sequence[str] = (),
+        prompt: str | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.adapter = adapter
+        self.options = tuple(options)
+        self.prompt = prompt
+        self.session = session
+
+    @property
+    def recorded(self) -> list[str]:
+        """Return the short form of the command, as it is recorded and shown."""
+        options = ["--", *self.options] if self.options else []
+        return ["--agent", self.adapter.name, *options]
+
+    def words(self, paths: StatePaths, worker: Worker) -> list[str]:
+        """Return the words of the run; the placeholders of every command remain in them."""
+        places = {
+            "git_dir": worker.admin_dir or "", "common_dir": os.path.dirname(paths.root),
+        }  # fmt: skip
+        return self.adapter.words(options=self.options, session=self.session, paths=places)
+
+    def prompt_for(self, text: str, worker: Worker) -> str:
+        """Return the prompt: the task's text with our brief, or the prompt of this run alone."""
+        if self.prompt is not None:
+            return self.prompt
+        return text.rstrip("\n") + BRIEF.format(branch=worker.branch) if text else ""
+
+    def transcript(self) -> Transcript:
+        """Return a new reader of the agent's output."""
+        from gitworker.agents.adapters.transcript import Transcript  # 5 ms, once it begins
+
+        return Transcript(self.adapter.stream)

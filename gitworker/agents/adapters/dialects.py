@@ -1,0 +1,205 @@
+"""The events of the agents' streams: each becomes lines for people, and facts about the run.
+
+Another version of an agent may send other events; an unknown event makes no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gitworker.agents.adapters.stream_facts import StreamFacts
+
+Event = Mapping[str, Any]
+RESULT_LINES = 5
+LINE_MAX = 400
+COMMANDS = ("command", "cmd", "file_path", "filePath", "absolute_path", "path", "pattern", "query")
+
+
+def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of Claude Code, or of Qwen Code."""
+    kind = event.get("type")
+    if event.get("session_id"):
+        facts.session = str(event["session_id"])
+    if kind == "assistant" and not event.get("is_api_error_message"):  # the result repeats that
+        message = _table(event.get("message"))
+        for block in _tables(message.get("content")):
+            if block.get("type") == "text":
+                yield from _text(block.get("text"))
+            elif block.get("type") == "tool_use":
+                yield tool_line(block.get("name"), block.get("input"))
+        if message.get("stop_reason") == "refusal":
+            facts.fail("", kind="refusal")
+    elif kind == "user":
+        for block in _tables(_table(event.get("message")).get("content")):
+            if block.get("type") == "tool_result":
+                is_error = bool(block.get("is_error"))
+                yield from result_lines(block.get("content"), is_error=is_error)
+    elif kind == "rate_limit_event":
+        info = _table(event.get("rate_limit_info"))
+        if info.get("status") == "rejected":
+            resets = info.get("resetsAt")
+            at_ms = resets * 1000 if isinstance(resets, int) else None
+            facts.fail("", kind="usage_limit", resets_at_ms=at_ms)
+    elif kind == "result":
+        yield from _claude_result(event, facts)
+
+
+def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
+    usage = _table(event.get("usage"))
+    facts.input_tokens = facts.output_tokens = facts.cost_usd = None  # the totals of the run
+    cached = [usage.get(f"cache_{name}_input_tokens") for name in ("creation", "read")]
+    given = [usage.get("input_tokens"), *cached]
+    facts.add_usage(
+        sum(one for one in given if isinstance(one, int)),
+        usage.get("output_tokens"),
+        event.get("total_cost_usd"),
+    )
+    if event.get("is_error"):
+        error = event.get("error")
+        text = event.get("result") or (_table(error).get("message") or error) or "it failed"
+        facts.fail(str(text), status=event.get("api_error_status"))
+        yield f"! {_short(str(text))}"
+    yield end_line(facts)
+
+
+def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of Codex."""
+    kind, item = event.get("type"), _table(event.get("item"))
+    if kind == "thread.started":
+        facts.session = str(event.get("thread_id"))
+    elif kind == "item.started" and item.get("type") == "command_execution":
+        yield tool_line("$", {"command": item.get("command")})
+    elif kind == "item.completed":
+        yield from _codex_item(item)
+    elif kind == "turn.completed":
+        usage = _table(event.get("usage"))
+        facts.add_usage(usage.get("input_tokens"), usage.get("output_tokens"))
+        facts.failure = None  # errors before it were retried
+        yield end_line(facts)
+    elif kind in ("error", "turn.failed"):
+        error = event.get("error")
+        text = str(event.get("message") or _table(error).get("message") or error)
+        facts.fail(text)
+        yield f"! {_short(text)}"
+
+
+def _codex_item(item: Event) -> Iterator[str]:
+    kind = item.get("type")
+    if kind == "agent_message":
+        yield from _text(item.get("text"))
+    elif kind == "command_execution":
+        failed = item.get("exit_code") not in (0, None)
+        yield from result_lines(item.get("aggregated_output"), is_error=failed)
+    elif kind == "mcp_tool_call":
+        yield tool_line(f"{item.get('server')}.{item.get('tool')}", item.get("arguments"))
+    elif kind == "file_change":
+        for change in _tables(item.get("changes")):
+            yield f"> {change.get('kind')} {change.get('path')}"
+    elif kind == "error":
+        yield f"! {_short(str(item.get('message')))}"
+
+
+def read_gemini(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of Gemini CLI, whose texts arrive in parts."""
+    kind = event.get("type")
+    if kind == "message" and event.get("role") == "assistant" and event.get("delta"):
+        facts.partial += str(event.get("content") or "")
+        return
+    if facts.partial:
+        yield from _text(facts.partial)
+        facts.partial = ""
+    if kind == "init":
+        facts.session = str(event.get("session_id"))
+    elif kind == "message" and event.get("role") == "assistant":
+        yield from _text(event.get("content"))
+    elif kind == "tool_use":
+        yield tool_line(event.get("tool_name"), event.get("parameters"))
+    elif kind == "tool_result":
+        failed = event.get("status") not in ("success", None)
+        yield from result_lines(event.get("output"), is_error=failed)
+    elif kind in ("error", "result"):
+        error = _table(event.get("error"))
+        text = str(error.get("message") or event.get("message") or "it failed")
+        if kind == "error" or event.get("status") == "error":
+            facts.fail(text)
+            yield f"! {_short(text)}"
+        if kind == "result":
+            stats = _table(event.get("stats"))
+            facts.add_usage(stats.get("input_tokens"), stats.get("output_tokens"))
+            yield end_line(facts)
+
+
+def read_opencode(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of OpenCode."""
+    kind, part = event.get("type"), _table(event.get("part"))
+    if event.get("sessionID"):
+        facts.session = str(event["sessionID"])
+    if kind == "text":
+        yield from _text(part.get("text"))
+    elif kind == "tool_use":
+        state = _table(part.get("state"))
+        yield tool_line(part.get("tool"), state.get("input"))
+        failed = state.get("status") == "error"
+        yield from result_lines(
+            state.get("error") if failed else state.get("output"), is_error=failed
+        )
+    elif kind == "step_finish":
+        tokens = _table(part.get("tokens"))
+        facts.add_usage(tokens.get("input"), tokens.get("output"), part.get("cost"))
+    elif kind == "error":
+        error = _table(event.get("error"))
+        data = _table(error.get("data"))
+        text = str(data.get("message") or error.get("name") or "it failed")
+        facts.fail(text, status=data.get("statusCode"))
+        yield f"! {_short(text)}"
+
+
+DIALECTS: dict[str, Callable[[Event, StreamFacts], Iterator[str]]] = {
+    "claude": read_claude, "codex": read_codex, "gemini": read_gemini, "opencode": read_opencode,
+}  # fmt: skip
+
+
+def tool_line(name: object, arguments: object) -> str:
+    """Return a tool call as a line: `$ COMMAND` for a shell, `> NAME ARGUMENT` for other tools."""
+    given = _table(arguments)
+    value = next((str(given[key]) for key in COMMANDS if given.get(key)), "")
+    if given.get("command") or given.get("cmd"):
+        return f"$ {_short(value)}"
+    return f"> {name} {_short(value)}".rstrip()
+
+
+def result_lines(content: object, *, is_error: bool) -> Iterator[str]:
+    """Yield the first lines of a tool's result, indented; an error is marked."""
+    if isinstance(content, list):
+        content = "\n".join(str(one.get("text", "")) for one in _tables(content))
+    lines = [line for line in str(content or "").splitlines() if line.strip()]
+    mark = "!" if is_error else " "
+    for line in lines[:RESULT_LINES]:
+        yield f"{mark} {_short(line)}"
+    if len(lines) > RESULT_LINES:
+        yield f"{mark} … {len(lines) - RESULT_LINES} more lines"
+
+
+def end_line(facts: StreamFacts) -> str:
+    """Return the tokens and the cost of a run as a line."""
+    text = f"= {facts.input_tokens or 0} tokens in, {facts.output_tokens or 0} out"
+    return f"{text}, ${facts.cost_usd:.4f}" if facts.cost_usd else text
+
+
+def _text(value: object) -> Iterator[str]:
+    if value and str(value).strip():
+        yield str(value).strip("\n")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_MAX else line[: LINE_MAX - 1] + "…"
+
+
+def _table(value: object) -> Event:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: object) -> list[Event]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,66 @@
+"""The call of a known agent: its adapter, its program, the session that it continues."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gitworker.agents.adapters.agent_call import AgentCall
+from gitworker.agents.adapters.find_adapter import find_adapter
+from gitworker.agents.command import require_program
+from gitworker.errors import NotFound, Refused
+from gitworker.store.records.run_results import find_run_result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.agents.adapters.rules_adapter import Adapter
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+
+def find_agent(
+    session: Session,
+    name: str,
+    *,
+    options: Sequence[str] = (),
+    prompt: str | None = None,
+    continued: Worker | None = None,
+) -> AgentCall:
+    """Return the call of a known agent; it continues the last session of a worker's task.
+
+    Raises the errors of `find_adapter`, NotFound if the program is not installed, and Refused if
+    there is no session of this agent, or if it cannot continue one.
+    """
+    adapter = find_adapter(session, name)
+    _require_installed(adapter)
+    last = None if continued is None else _last_session(session, adapter, continued)
+    return AgentCall(adapter, options=options, prompt=prompt, session=last)
+
+
+def _require_installed(adapter: Adapter) -> None:
+    program = adapter.command[0]
+    try:
+        require_program(program, os.environ, directory=None)
+    except NotFound:
+        raise NotFound(
+            f"agent {adapter.name} is not installed: {ascii(program)[:80]} is not on PATH",
+            adapter.install or f"git config worker.agents.{adapter.name}.command <command>",
+            code="agent_missing",
+        ) from None
+
+
+def _last_session(session: Session, adapter: Adapter, worker: Worker) -> str:
+    with session.store.read() as reader:
+        last = find_run_result(reader, worker.worker_id, worker.task_id)
+    if last is None or last.session is None or last.agent != adapter.name:
+        raise Refused(
+            f"worker {worker.worker_id} has no session of {adapter.name} to continue",
+            f"git worker exec {worker.worker_id} --agent {adapter.name}",
+        )
+    if not adapter.resume:
+        raise Refused(
+            f"agent {adapter.name} cannot continue a session",
+            f"git worker exec {worker.worker_id} --agent {adapter.name} -m <text>",
+        )
+    return last.session

@@ -1,0 +1,95 @@
+"""The tables that describe agents: their fields, and the words that they make. Pure."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gitworker.errors import Invalid
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+STREAMS = ("text", "claude", "codex", "gemini", "opencode")
+INPUTS = ("", "prompt")
+LISTS = ("command", "resume", "env")
+OPTIONS = "{options}"
+QUOTED_PATH = re.compile(r"\{toml:([a-z_]+)((?:/[a-z]+)?)\}")
+
+
+class Adapter(NamedTuple):
+    """A known agent; `adapters.toml` explains the fields."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    resume: tuple[str, ...] = ()
+    input: str = ""
+    stream: str = "text"
+    env: tuple[str, ...] = ()
+    install: str = ""
+
+    @property
+    def reads_input(self) -> bool:
+        """Return whether the prompt is the agent's standard input."""
+        return self.input == "prompt"
+
+    @property
+    def prompt_words(self) -> tuple[str, ...]:
+        """Return the words of a new run, with the prompt if it is the standard input."""
+        return (*self.command, "{prompt}") if self.reads_input else self.command
+
+    def words(
+        self, *, options: Sequence[str], session: str | None, paths: Mapping[str, str]
+    ) -> list[str]:
+        """Return the words of a run; `session` continues an earlier one, if the agent can."""
+        found: list[str] = []
+        for word in self.resume if session is not None and self.resume else self.command:
+            if word == OPTIONS:
+                found.extend(options)
+                continue
+            filled = QUOTED_PATH.sub(lambda match: _quoted_path(match, paths), word)
+            for name, path in paths.items():
+                filled = filled.replace(f"{{{name}}}", path)
+            found.append(filled.replace("{session}", session or ""))
+        return found
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables that are set unless the caller has set them."""
+        return {name: value for name, _, value in (entry.partition("=") for entry in self.env)}
+
+
+def parse_adapter(
+    name: str, table: Mapping[str, object], base: Adapter | None, *, origin: str
+) -> Adapter:
+    """Return the adapter of a table, which adds to `base` or replaces its fields.
+
+    Raises Invalid, with `origin`, for an unknown field, a value of the wrong type or no command.
+    """
+    place = f"{origin}: agents.{name}"
+    if not NAME.fullmatch(name):
+        raise Invalid(f"{place}: the name of an agent is like claude or my-agent")
+    values = {field: _checked(place, field, value) for field, value in table.items()}
+    adapter = (base or Adapter(name))._replace(**values)  # type: ignore[arg-type]
+    if not adapter.command:
+        raise Invalid(f"{place} has no command")
+    return adapter
+
+
+def _checked(place: str, field: str, value: object) -> object:
+    if field not in Adapter._fields or field == "name":
+        known = ", ".join(Adapter._fields[1:])
+        raise Invalid(f"{place} has an unknown field: {field} (known: {known})")
+    if field in LISTS:
+        if not isinstance(value, list) or not all(type(item) is str for item in value):
+            raise Invalid(f"{place}: {field} must be an array of strings")
+        return tuple(value)
+    if type(value) is not str:
+        raise Invalid(f"{place}: {field} must be a string")
+    allowed = {"stream": STREAMS, "input": INPUTS}.get(field)
+    if allowed and value not in allowed:
+        names = ", ".join(repr(one) for one in allowed)
+        raise Invalid(f"{place}: {field} is {value!r}; it must be one of {names}")
+    return value
+
+
+def _quoted_path(match: "re.Match[str]", paths: Mapping[str, str]) -> str:
+    """Return a path as a string of TOML, which a string of JSON is too."""
+    return json.dumps(paths.get(match.group(1), "") + match.group(2), ensure_ascii=False)

@@ -1,0 +1,41 @@
+"""Facts that an agent's output has shown so far: session, tokens, cost, the failure."""
+
+from __future__ import annotations
+
+from gitworker.agents.adapters.rules_failure import Failure, classify
+
+
+class StreamFacts:
+    """Facts about one run; tokens and cost are None until the agent has reported them."""
+
+    __slots__ = ("cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session")
+
+    def __init__(self) -> None:
+        self.session: str | None = None
+        self.input_tokens: int | None = None
+        self.output_tokens: int | None = None
+        self.cost_usd: float | None = None
+        self.failure: Failure | None = None
+        self.partial = ""  # a text that arrives in parts
+
+    def add_usage(self, input_tokens: object, output_tokens: object, cost: object = None) -> None:
+        """Add the tokens and the cost of one step; values that are no numbers count as absent."""
+        self.input_tokens = _sum(self.input_tokens, input_tokens)
+        self.output_tokens = _sum(self.output_tokens, output_tokens)
+        if isinstance(cost, int | float):
+            self.cost_usd = (self.cost_usd or 0.0) + cost
+
+    def fail(
+        self, text: str, *, status: object = None, kind: str = "", resets_at_ms: int | None = None
+    ) -> None:
+        """Record a failure; a later one replaces it, unless it says less about its kind."""
+        found = classify(text, status=status if isinstance(status, int) else None, kind=kind)
+        before = self.failure
+        if before is not None and before.kind != "error" and found.kind == "error":
+            return
+        resets = resets_at_ms or found.resets_at_ms or (before.resets_at_ms if before else None)
+        self.failure = found._replace(resets_at_ms=resets)
+
+
+def _sum(before: int | None, more: object) -> int | None:
+    return (before or 0) + more if isinstance(more, int) else before

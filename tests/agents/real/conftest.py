@@ -1,0 +1,28 @@
+"""The scripted model, and a repository whose agents reach nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.scripted_model.server import ScriptedModel, scripted_model
+from tests.agents.real.machine import AgentMachine, make_machine, make_place
+from tests.agents.real.plans import PLANS
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """Serve the plans of these tests."""
+    with scripted_model(PLANS) as served:
+        yield served
+
+
+@pytest.fixture
+def machine(
+    request: pytest.FixtureRequest, hermetic: Path, model: ScriptedModel
+) -> Iterator[AgentMachine]:
+    """Give a repository outside /tmp; an agent that still runs afterwards is stopped."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    made = make_machine(make_place(name) / "repo", hermetic, model)
+    yield made
+    made.run("stop", "auth")

@@ -1,0 +1,37 @@
+"""The plans that the scripted model plays with real agents."""
+
+from fixtures.scripted_model.plans import Failure, Plans, Shell, Text
+
+LIMIT_ENDS_AT = 1_900_000_000  # seconds UTC
+
+PLANS: Plans = {
+    "work": (
+        Shell("echo hello > hello.txt"),
+        Shell("git add hello.txt && git commit -m 'Add hello'"),
+        Text("I added hello.txt."),
+    ),
+    "talk": (Text("I did nothing."),),
+    "meet": (
+        Shell("git worker send hq 'I begin'"),
+        Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'"),
+        Text("I reported and committed."),
+    ),
+    "more": (
+        Shell("echo again > again.txt && git add again.txt && git commit -m 'Add again'"),
+        Text("I added again.txt."),
+    ),
+    "login": (Failure(401, "authentication_error", "invalid x-api-key"),),
+    "busy": (
+        Failure(429, "rate_limit_error", "Too many requests", (("x-should-retry", "false"),)),
+    ),
+    "limit": (
+        Failure(
+            429, "usage_limit_reached", "The usage limit has been reached",
+            (
+                ("x-should-retry", "false"), ("anthropic-ratelimit-unified-status", "rejected"),
+                ("anthropic-ratelimit-unified-reset", str(LIMIT_ENDS_AT)),
+            ),
+            resets_at=LIMIT_ENDS_AT,
+        ),
+    ),
+}  # fmt: skip

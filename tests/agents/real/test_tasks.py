@@ -1,0 +1,92 @@
+"""Real agents do a task from `spawn --agent` to landed, driven by the scripted model."""
+
+import pytest
+
+from fixtures.scripted_model.server import ScriptedModel
+from tests.agents.real.machine import AgentMachine, require_agent
+
+pytestmark = pytest.mark.agents
+AGENTS = ("claude", "codex", "qwen", "opencode")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_from_spawn_to_landed(agent: str, machine: AgentMachine) -> None:
+    """An agent edits and commits with its least rights, its work is handed in and lands."""
+    require_agent(agent)
+    answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Add it [[plan:work]]")
+    assert answer.status == 0, answer
+    log = machine.log("t1")
+    assert "I added hello.txt." in log
+    assert "git commit -m 'Add hello'" in log
+    assert "tokens in" in log.splitlines()[-1]
+    assert "session_id" not in log + answer.out
+    assert machine.git("-C", "worktrees/t1", "status", "--porcelain") == ""
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["agent"], run["failure"]) == ("handed_in", agent, None)
+    assert run["session"]
+    assert (run["input_tokens"], run["output_tokens"]) == (300, 30)
+    assert machine.run("land", "auth").status == 0
+    assert machine.git("show", "main:hello.txt") == "hello"
+
+
+@pytest.mark.parametrize("agent", AGENTS[:2])
+def test_nothing_handed_in(agent: str, machine: AgentMachine) -> None:
+    """An agent that ends well without a commit has not handed in: status 1, and an outcome."""
+    require_agent(agent)
+    words = ("spawn", "auth", "t1", "--agent", agent, "--json", "-m", "Talk [[plan:talk]]")
+    answer = machine.run(*words)
+    assert answer.status == 1
+    assert answer.document["outcome"] == "nothing_handed_in"
+    assert answer.document["exit_status"] == 1
+
+
+@pytest.mark.parametrize("agent", AGENTS[:2])
+def test_bus_in_the_sandbox(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
+    """An agent reaches the bus from its own shell, and the brief in its prompt names its branch."""
+    require_agent(agent)
+    machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:meet]]")
+    assert "on branch auth/t1" in model.texts()
+    assert "I begin" in machine.run("inbox").out, machine.log("t1")
+
+
+@pytest.mark.parametrize("agent", AGENTS[:2])
+def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
+    """A sent-back agent continues its own conversation with the reason as its prompt."""
+    require_agent(agent)
+    machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Add it [[plan:work]]")
+    machine.run("reject", "auth", "-m", "Add more")
+    again = ("exec", "auth", "--agent", agent, "--continue", "-m", "Add more [[plan:more]]")
+    answer = machine.run(*again)
+    assert answer.status == 0, answer
+    last = str(model.exchanges[-1].request)
+    assert "I added hello.txt." in last
+    assert "Add more [[plan:more]]" in last
+    assert machine.git("rev-list", "--count", "main..auth/t1") == "2"
+
+
+@pytest.mark.parametrize(
+    ("agent", "plan", "failure"),
+    [
+        ("claude", "login", "authentication"),
+        ("claude", "busy", "rate_limit"),
+        ("claude", "limit", "usage_limit"),
+        ("codex", "limit", "usage_limit"),
+    ],
+)
+def test_failures(agent: str, plan: str, failure: str, machine: AgentMachine) -> None:
+    """A failure is recorded with its kind, and `inbox` shows it in words."""
+    require_agent(agent)
+    answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", f"Go [[plan:{plan}]]")
+    assert answer.status == 1, answer
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["failure"]) == ("failed", failure), machine.log("t1")
+    assert run["reason"] in machine.run("inbox").out
+
+
+@pytest.mark.parametrize("agent", AGENTS[:2])
+def test_detached(agent: str, machine: AgentMachine) -> None:
+    """A detached agent hands its work in without a terminal."""
+    require_agent(agent)
+    words = ("spawn", "auth", "t1", "--agent", agent, "-d", "-m", "Add it [[plan:work]]")
+    assert machine.run(*words).status == 0
+    assert machine.run("wait", "auth", "--for", "in_review", "--timeout", "60").status == 0

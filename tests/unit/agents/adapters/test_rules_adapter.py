@@ -1,0 +1,75 @@
+"""The tables that describe agents."""
+
+import pytest
+
+from gitworker.agents.adapters.find_adapter import known_adapters
+from gitworker.agents.adapters.rules_adapter import Adapter, parse_adapter
+from gitworker.errors import Invalid
+
+PATHS = {"git_dir": '/a "b"/.git/worktrees/t', "common_dir": "/a/.git"}
+OWN = Adapter("own", command=("own", "{options}", "{prompt}"))
+
+
+def test_known_agents() -> None:
+    """The package knows eight agents, each with a command and an installation."""
+    known = known_adapters()
+    assert list(known) == ["claude", "codex", "gemini", "qwen", "opencode", "aider", "mini", "pi"]
+    assert all(one.command and one.install for one in known.values())
+    assert all(
+        one.reads_input or any("{prompt" in word for word in one.command) for one in known.values()
+    )
+
+
+def test_words() -> None:
+    """Options stand at their place, a session selects the other command, and paths are filled."""
+    adapter = OWN._replace(
+        resume=("own", "-r", "{session}"), env=("A=1", "B=x=y"),
+    )  # fmt: skip
+    new = adapter.words(options=["-x", "{prompt}"], session=None, paths=PATHS)
+    assert new == ["own", "-x", "{prompt}", "{prompt}"]
+    assert adapter.words(options=[], session="s1", paths=PATHS) == ["own", "-r", "s1"]
+    assert OWN.words(options=[], session="s1", paths=PATHS) == ["own", "{prompt}"]
+    assert adapter.variables() == {"A": "1", "B": "x=y"}
+
+
+def test_paths() -> None:
+    """A path is inserted as it is, or quoted as a string of TOML, with a name below it."""
+    words = ("{git_dir}/x", "p={toml:git_dir}", "{toml:common_dir/config}", "{toml:other}")
+    adapter = Adapter("own", command=words)
+    assert adapter.words(options=(), session=None, paths=PATHS) == [
+        '/a "b"/.git/worktrees/t/x', 'p="/a \\"b\\"/.git/worktrees/t"', '"/a/.git/config"', '""',
+    ]  # fmt: skip
+
+
+def test_prompt_words() -> None:
+    """An agent that reads its prompt from standard input needs one too."""
+    assert OWN.prompt_words == OWN.command
+    assert OWN._replace(input="prompt", command=("own",)).prompt_words == ("own", "{prompt}")
+
+
+def test_overridden_fields() -> None:
+    """A table replaces single fields of a known agent, and makes a new one."""
+    changed = parse_adapter("own", {"command": ["other"]}, OWN._replace(stream="codex"), origin="f")
+    assert (changed.command, changed.stream) == (("other",), "codex")
+    table: dict[str, object] = {"command": ["x"], "stream": "claude", "install": "get x"}
+    assert parse_adapter("new", table, None, origin="f").install == "get x"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "complaint"),
+    [
+        ("own", {}, "f: agents.own has no command"),
+        ("Own", {"command": ["x"]}, "f: agents.Own: the name of an agent is like claude or my-age"),
+        ("own", {"comand": ["x"]}, "f: agents.own has an unknown field: comand (known: command,"),
+        ("own", {"name": "x"}, "f: agents.own has an unknown field: name"),
+        ("own", {"command": "x"}, "f: agents.own: command must be an array of strings"),
+        ("own", {"command": ["x"], "env": [1]}, "f: agents.own: env must be an array of strings"),
+        ("own", {"command": ["x"], "input": 1}, "f: agents.own: input must be a string"),
+        ("own", {"command": ["x"], "stream": "xml"}, "f: agents.own: stream is 'xml'; it must be"),
+    ],
+)
+def test_wrong_tables(name: str, table: dict[str, object], complaint: str) -> None:
+    """A wrong table is refused with its origin, the agent and the field."""
+    with pytest.raises(Invalid) as refused:
+        parse_adapter(name, table, None, origin="f")
+    assert refused.value.message.startswith(complaint)
