@@ -51,7 +51,7 @@ class Day:
 
     def follow(self, worker: str) -> None:
         """Run the command that the worker's page names, in the main checkout; it must succeed."""
-        command = self.next(worker).replace("TEXT", "ready")
+        command = self.next(worker).replace("<text>", "ready")
         done = subprocess.run(
             command, shell=True, cwd=self.root, check=False, capture_output=True, text=True
         )
