@@ -19,8 +19,8 @@ COMMIT = "git add -A && git commit -qm 'Work of {name}'"
 AGENTS = {
     "forgets": "echo new > forgets.txt",
     "dies": (
-        f"echo new > dies.txt && {COMMIT.format(name='dies')}"
-        " && echo more >> dies.txt && kill -9 $$"
+        f"test -e dies.txt || {{ echo new > dies.txt && {COMMIT.format(name='dies')}"
+        " && echo more >> dies.txt && kill -9 $$; }"  # started again, it finds its work and ends
     ),
     "conflicts": (
         f"echo theirs > shared.txt && {COMMIT.format(name='conflicts')} && git worker done"
@@ -103,7 +103,7 @@ def test_everything_lands(day: Day) -> None:
 
 
 def take_up_ended_agents(day: Day) -> None:
-    """The work of the agent that forgot to commit, and of the one that died, is handed in."""
+    """The agent that died runs again; its work, and forgotten work, is handed in."""
     assert "--commit" in day.next("forgets")
     day.follow("forgets")
     day.follow("dies")

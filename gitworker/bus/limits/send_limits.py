@@ -108,8 +108,11 @@ def _numbers(limits: Limits) -> list[int]:
 
 
 def _limits(numbers: list[int]) -> Limits:
-    """Return the limits from their numbers; raise ValueError unless there are five."""
-    size, lease, unread, rate, hand_in = numbers
+    """Return the limits from their numbers; raise ValueError unless there are four or five.
+
+    A file of an earlier version has no fifth number.
+    """
+    size, lease, unread, rate, hand_in = numbers if len(numbers) == 5 else [*numbers, 0]
     return Limits(
         size, lease, message_max_unread=unread, message_max_rate=rate, agent_hand_in=hand_in > 0
     )
