@@ -13,7 +13,9 @@ from gitworker.repo.plumbing.git import Git
 from tests.agents.supervised import COMMIT, SupervisedWorker
 from tests.workers.world import wait_until
 
-SYSTEM_PATH = os.pathsep.join({os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"})
+SYSTEM_PATH = os.pathsep.join(
+    dict.fromkeys((os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"))
+)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,6 @@ def test_any_bytes(line: bytes) -> None:
 
 def test_output_is_one_line_of_utf_8() -> None:
     """A message with line feeds and bytes of a file name that is not UTF-8 is one line of UTF-8."""
-    line = encode({"text": "a\nb", "name": "caf\udce9", "word": "größe"})
+    line = encode({"text": "a\nb", "name": "map\udce9", "word": "größe"})
     assert line.count(b"\n") == 1
-    assert json.loads(line.decode("utf-8")) == {"text": "a\nb", "name": "caf?", "word": "größe"}
+    assert json.loads(line.decode("utf-8")) == {"text": "a\nb", "name": "map?", "word": "größe"}
