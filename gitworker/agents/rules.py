@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitworker.bus.limits.rules_secrets import redacted_words
 from gitworker.errors import Conflict, GitWorkerError, Refused
-from gitworker.model.message import ORDERS
+from gitworker.model.message import ORDERS, PAUSE
 
 TYPE_CHECKING = False  # `typing` delays the agent by 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -86,6 +86,16 @@ def run_refusal(
 def may_restart(state: str, *, stale_from: str | None) -> bool:
     """Return True if a state has work for an agent; `stale_from` is the state before STALE."""
     return state not in NO_WORK or (state == "STALE" and stale_from == "WORKING")
+
+
+def next_after_order(
+    worker: str, command: str, state: str, *, stale_from: str | None, has_ended: bool
+) -> str:
+    """Return the command after an order: it shows the effect, or helps if the agent has ended."""
+    if has_ended and may_restart(state, stale_from=stale_from):
+        return f"git worker resume {worker}"
+    verb = "continue" if command == PAUSE and not has_ended else "show"
+    return f"git worker {verb} {worker}"
 
 
 def may_end(state: str, *, is_ours: bool) -> bool:

@@ -18,12 +18,17 @@ NOTE = "x-note"
 
 
 class Order(NamedTuple):
-    """A `cmd` message to a worker's agent; `has_agent`: a supervisor will carry it out."""
+    """A `cmd` message to a worker's agent; `has_agent`: a supervisor will carry it out.
 
-    id: str
+    Without `id` nothing was sent, because the agent has ended. `next` is the command that shows the
+    effect, or that helps.
+    """
+
+    id: str | None
     worker: str
     command: str
     has_agent: bool
+    next: str
 
 
 class TalkMethods(MessageMethods):
@@ -121,17 +126,27 @@ class TalkMethods(MessageMethods):
 
     def order(self, worker: str, command: str, *, reason: str = "") -> Order:
         """Send a worker's agent the command stop, pause or resume."""
+        from gitworker.agents.orders import has_run_to_its_end
+        from gitworker.agents.rules import next_after_order
         from gitworker.bus.publish import json_text
         from gitworker.bus.send import MessageDraft
-        from gitworker.store.records.runs import open_runs
+        from gitworker.store.records.runs import find_latest_run
 
         payload = {"command": command, **({"reason": reason} if reason else {})}
         with self._acting() as session:
-            name = self._worker(session, worker).worker_id
+            found = self._worker(session, worker)
+            name = found.worker_id
             with session.store.read() as reader:
-                has_agent = any(run.worker_id == name for run in open_runs(reader))
+                run = find_latest_run(reader, name)
+            has_agent = run is not None and run.ended_at_ms is None
+            has_ended = has_run_to_its_end(run, task=found.task_id, pid=found.pid)
+            follow = next_after_order(
+                name, command, found.state, stale_from=found.stale_from, has_ended=has_ended
+            )
+            if has_ended:
+                return Order(None, name, command, False, follow)
             if not has_agent:
                 text = f"no supervisor of {name} is running: its agent reads this in its inbox"
                 session.report(Notice(text))
             draft = MessageDraft(MessageType.CMD, json_text(payload), to=name)
-            return Order(self._send(session, draft), name, command, has_agent)
+            return Order(self._send(session, draft), name, command, has_agent, follow)

@@ -1,5 +1,7 @@
 """start and resume: bring a worker to WORKING, bound to the agent's process, with heartbeats."""
 
+import os
+
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
@@ -25,6 +27,8 @@ from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, load_worker, set_process
+
+INIT = 1  # it lives as long as the machine or the container, so it says nothing about an agent
 
 
 def start(
@@ -137,4 +141,20 @@ def _process(pid: int | None) -> Process | None:
     process = find_process(pid)
     if process is None:
         raise NotFound(f"no process {pid} runs on this machine", "git worker start --pid $$")
+    if pid == INIT or not _is_ours(pid):
+        raise Refused(
+            f"process {pid} belongs to the system or to another user: it is no agent of yours",
+            "git worker start --pid $$",
+        )
     return process
+
+
+def _is_ours(pid: int) -> bool:
+    """Return whether we may signal a process."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    except ProcessLookupError:  # it has just ended
+        pass
+    return True

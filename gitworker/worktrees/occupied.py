@@ -9,7 +9,7 @@ import os
 from gitworker.errors import Refused
 from gitworker.liveness.processes import occupants_of
 from gitworker.liveness.readings import is_here, this_moment
-from gitworker.liveness.supervised_agent import may_live
+from gitworker.liveness.supervised_agent import living_agent, may_live
 from gitworker.paths import read_worktree_owner
 from gitworker.session import Session
 from gitworker.store.records.runs import find_latest_run
@@ -44,7 +44,8 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
     """Raise Refused if a process works in the worktree of a worker."""
     if worker.worktree is None:
         return
-    _refuse_processes(worker.worktree, occupants(worker))
+    pids = occupants(worker)
+    _refuse_processes(worker.worktree, pids, hint=_stop_hint(session, worker) if pids else None)
     pid = distant_process(session, worker)
     if pid is not None:
         raise Refused(
@@ -68,11 +69,19 @@ def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
         _refuse_processes(worktree, occupants_of(worktree))
 
 
-def _refuse_processes(worktree: str, pids: list[int]) -> None:
+def _stop_hint(session: Session, worker: Worker) -> str | None:
+    """Return the command that ends a worker's supervised agent; None if it has none."""
+    with session.store.read() as reader:
+        run = find_latest_run(reader, worker.worker_id)
+        lives = living_agent(reader, session.paths, run) is not None
+    return f"git worker stop {worker.worker_id}   # and run the command again" if lives else None
+
+
+def _refuse_processes(worktree: str, pids: list[int], *, hint: str | None = None) -> None:
     if pids:
         listed = ", ".join(str(pid) for pid in pids[:5])
         raise Refused(
             f"a process has its working directory in {worktree} (pid {listed})",
-            "leave that directory, or stop the process, and run the command again",
+            hint or "leave that directory, or stop the process, and run the command again",
             code="occupied",
         )

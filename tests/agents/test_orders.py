@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, is_stopped, read_until
-from tests.cli.kit import DEADLINE_S, ok, run
+from tests.cli.kit import DEADLINE_S, Answer, ok, run
 from tests.workers.world import wait_until
 
 AGENT = ("sh", "-c", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
@@ -95,14 +95,35 @@ def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready\n")
         pid = auth.runs()[0]["pid"]
-        assert run(root, "pause", "auth", "-m", "lunch").err == ""
+        paused = "sent pause to the agent of auth; next: git worker continue auth\n"
+        assert run(root, "pause", "auth", "-m", "lunch") == Answer(0, paused, "")
         wait_until(lambda: is_stopped(pid))
-        ok(root, "continue", "t1")
+        sent = "sent continue to the agent of auth; next: git worker show auth"
+        assert ok(root, "continue", "t1") == sent
         wait_until(lambda: not is_stopped(pid))
         ok(root, "stop", "auth", "-m", "enough")
         assert process.wait(DEADLINE_S) == 143
     assert auth.runs()[0]["reason"] == "stopped by hq: enough"
     assert run(root, "inbox", "--as", "auth").out == ""
+    before = len(auth.world.messages("cmd"))
+    answer = run(root, "stop", "auth")
+    nothing = "no agent of auth is running, so nothing was sent; next: git worker resume auth\n"
+    assert answer == Answer(0, nothing, "")
+    assert run(root, "stop", "auth", "--json").document["id"] is None
+    assert len(auth.world.messages("cmd")) == before
+
+
+def test_cancel_names_the_stop(auth: SupervisedWorker) -> None:
+    """A worker whose agent runs cannot be cancelled; the hint ends the agent."""
+    root = auth.world.root
+    with auth.running("sleep", "600") as process:
+        refused = run(root, "cancel", "auth")
+        assert refused.status == 1
+        hint = "git worker stop auth"
+        assert refused.err.endswith(f"hint: {hint}   # and run the command again\n")
+        ok(root, *hint.split()[2:])
+        assert process.wait(DEADLINE_S) == 143
+    ok(root, "cancel", "auth")
 
 
 def test_a_signal_ends_a_pause(auth: SupervisedWorker) -> None:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from gitworker.errors import NotFound
+from gitworker.errors import NotFound, Refused
 from gitworker.processes.table import find_process
 from gitworker.progress import Notice
 from gitworker.workers.start import start
@@ -97,3 +97,11 @@ def test_no_name_outside_a_worktree(world: World) -> None:
     """Outside every worktree a name is needed."""
     with unchanged(world, "not_found", NotFound):
         start(world.session(), None)
+
+
+def test_a_process_of_the_system(world: World) -> None:
+    """Process 1 lives as long as the machine and cannot be a worker's agent."""
+    world.spawn("auth", "login")
+    with unchanged(world, "refused", Refused) as caught:
+        start(world.session(), "auth", pid=1)
+    assert "process 1 belongs to the system" in caught.value.message

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitworker.agents import rules
+from gitworker.agents.orders import has_run_to_its_end
 from gitworker.agents.rules import (
     COMMAND_MAX,
     REASON_MAX,
@@ -20,6 +21,7 @@ from gitworker.agents.rules import (
     is_stale,
     may_end,
     may_restart,
+    next_after_order,
     operation_refusal,
     reason_of,
     request_text,
@@ -29,6 +31,7 @@ from gitworker.agents.rules import (
 from gitworker.errors import Conflict, Refused
 from gitworker.model.worker import WorkerState
 from gitworker.states.worker_machine import state_words
+from gitworker.store.records.runs import Run
 
 
 @pytest.mark.parametrize("state", [state.value for state in WorkerState])
@@ -192,3 +195,32 @@ def test_the_request_of_a_run() -> None:
 def test_states_with_work_for_an_agent(state: str, stale_from: str | None, expected: bool) -> None:
     """An agent is restarted only for work that is not handed in."""
     assert may_restart(state, stale_from=stale_from) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "has_ended", "expected"),
+    [
+        ("pause", "WORKING", False, "continue"),
+        ("stop", "WORKING", False, "show"),
+        ("stop", "FAILED", True, "resume"),
+        ("pause", "WORKING", True, "resume"),
+        ("stop", "IN_REVIEW", True, "show"),
+    ],
+)
+def test_the_command_after_an_order(
+    command: str, state: str, has_ended: bool, expected: str
+) -> None:
+    """It shows the effect of the order, or goes on without an agent."""
+    found = next_after_order("auth", command, state, stale_from=None, has_ended=has_ended)
+    assert found == f"git worker {expected} auth"
+
+
+def test_an_agent_that_has_ended() -> None:
+    """Only the worker's own last supervised agent counts, and no process of another kind since."""
+    assert not has_run_to_its_end(None, task="t", pid=None)
+    run = Run({"task_id": "t", "pid": 7, "ended_at_ms": None})
+    assert not has_run_to_its_end(run, task="t", pid=7)
+    run.ended_at_ms = 9
+    assert has_run_to_its_end(run, task="t", pid=7)
+    assert not has_run_to_its_end(run, task="t2", pid=7)
+    assert not has_run_to_its_end(run, task="t", pid=8)

@@ -3,6 +3,7 @@
 import click
 
 from gitworker.cli.call import CommandLine
+from gitworker.cli.fields import order_text
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import ordered_json
 
@@ -16,10 +17,11 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
 
     This also continues an agent that has stopped itself.
 
-    An agent without supervisor (`start` instead of `exec`) reads the command in its inbox.
+    An agent without supervisor (`start` instead of `exec`) reads the command in its inbox. If the
+    agent has ended, nothing is sent.
 
     \b
       git worker continue auth
     """
     order = call.service().order(worker, "resume", reason=message or "")
-    call.show(order.id, **ordered_json(order))
+    call.show(order_text(order, "continue"), **ordered_json(order))

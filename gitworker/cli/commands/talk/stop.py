@@ -3,6 +3,7 @@
 import click
 
 from gitworker.cli.call import CommandLine
+from gitworker.cli.fields import order_text
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import ordered_json
 
@@ -17,10 +18,11 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
     The supervisor ends the agent by TERM, and by KILL after agent.stop_grace_s. The worker becomes
     FAILED with the reason; branch, worktree and files stay as they are.
 
-    An agent without supervisor (`start` instead of `exec`) reads the command in its inbox.
+    An agent without supervisor (`start` instead of `exec`) reads the command in its inbox. If the
+    agent has ended, nothing is sent.
 
     \b
       git worker stop auth
     """
     order = call.service().order(worker, "stop", reason=message or "")
-    call.show(order.id, **ordered_json(order))
+    call.show(order_text(order, "stop"), **ordered_json(order))

@@ -60,7 +60,7 @@ def test_overridden_fields() -> None:
     [
         ("own", {}, "f: agents.own has no command"),
         ("Own", {"command": ["x"]}, "f: agents.Own: the name of an agent is like claude or my-age"),
-        ("own", {"commandd": ["x"]}, "f: agents.own has an unknown field: commandd (known: command,"),
+        ("own", {"cmnd": ["x"]}, "f: agents.own has an unknown field: cmnd (known: command,"),
         ("own", {"name": "x"}, "f: agents.own has an unknown field: name"),
         ("own", {"command": "x"}, "f: agents.own: command must be an array of strings"),
         ("own", {"command": ["x"], "env": [1]}, "f: agents.own: env must be an array of strings"),
