@@ -199,7 +199,6 @@ SUGGESTIONS: Mapping[str, str] = {
     "agent add": "git worker agent install {worker}",
     "agent remove": "git worker agent uninstall {worker}",
     "agent list": "git worker doctor",
-    "hook install": "git worker hooks install",
     "hooks add": "git worker hooks install",
     "hooks remove": "git worker hooks uninstall",
     "msg list": "git worker msg poll --no-ack",

@@ -136,7 +136,10 @@ def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
         (2, ("start", "auth", "--pid", str(scene.agent_pid))),
         (10, ("done", "auth", "--commit", "-m", "Write it")),
         (4, ("reject", "auth", "-m", "Again")),
-        (8, ("done", "auth")),  # two of them look for trees that git cannot check out
+        (
+            8,
+            ("done", "auth", "-m", "So it is right"),
+        ),  # two of them look for trees that git cannot check out
         (11, ("approve", "auth")),  # the same two, and one reads authors and messages
         (25, ("merge", "auth")),
         (10, ("cancel", "docs")),

@@ -34,7 +34,7 @@ def test_the_way(scene: Scene) -> None:
     handed_in = WORKER | {"commit", "commits", "conflicts"}
     assert shape(scene, "done", "auth", "--json") == handed_in
     assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER
-    assert shape(scene, "--json", "done", "auth") == handed_in
+    assert shape(scene, "--json", "done", "auth", "-m", "Yes") == handed_in
     assert shape(scene, "approve", "auth", "--json") == WORKER | {
         "commit",
         "rebased_from",

@@ -28,7 +28,8 @@ def test_words_have_one_meaning(word: str) -> None:
     if word in ALIASES:
         assert ALIASES[word] in NAMES
         return
-    for line in find_lines(SUGGESTIONS[word].format(worker="auth").partition("   ")[0]):
+    name = "claude" if word.startswith("agent ") else "auth"
+    for line in find_lines(SUGGESTIONS[word].format(worker=name)):
         with suppress(click.exceptions.Exit):  # -h and --version
             parse(line)
 
@@ -61,6 +62,8 @@ def test_destructive_words_are_suggestions() -> None:
         ("msg sned x", usage("'msg sned'; did you mean send?", "git worker msg send x")),
         ("xyzzy", usage("'xyzzy'", "git worker -h")),
         ("msg xyzzy", usage("'msg xyzzy'", "git worker msg -h")),
+        ("hook install", Answer(
+            2, "", "error: there is no event 'install'\nhint: git worker hooks install\n")),
     ],
 )  # fmt: skip
 def test_wrong_words(tmp_path: Path, words: str, answer: Answer) -> None:

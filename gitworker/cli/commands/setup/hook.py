@@ -21,8 +21,17 @@ WORKTREE_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+class _Event(click.Choice[str]):
+    """The name of an event; the words of `hooks`, the command for git's hooks, lead there."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in ("install", "uninstall", "status"):
+            raise Invalid(f"there is no event {value!r}", f"git worker hooks {value}", code="usage")
+        return super().convert(value, param, ctx)
+
+
 @click.command("hook", cls=GitworkerCommand)
-@click.argument("event", type=click.Choice([*EVENTS, *WORKTREE_KEYS]), metavar="EVENT")
+@click.argument("event", type=_Event([*EVENTS, *WORKTREE_KEYS]), metavar="EVENT")
 @click.pass_obj
 def command(call: CommandLine, event: str) -> None:
     """Answer an event of a coding agent's hook.
