@@ -103,7 +103,7 @@ def near_words(word: str, known: Iterable[str]) -> list[str]:
     """Return at most three similar words, the most similar first."""
     from difflib import get_close_matches  # 1 ms, only for an unknown word
 
-    return get_close_matches(word, list(known), n=3)
+    return get_close_matches(word, list(dict.fromkeys(known)), n=3)
 
 
 def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
