@@ -1,18 +1,22 @@
 """A hermetic environment for every test: its own HOME, git configuration, dates, locale."""
 
+import base64
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
-COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
+SETTINGS = "COVERAGE_PROCESS_CONFIG"
+COVERAGE = ("COVERAGE_PROCESS_START", SETTINGS, "COVERAGE_FILE")
 GIT_CONFIG = """\
 [user]
 \tname = Ada Tester
@@ -38,9 +42,9 @@ WHOLE = (
 # The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured.
 MEASURED = ("agents", "cli", "liveness", "service", "ui")
-# Coverage doubles the time of the tests. Of a parametrized test, only so many variants are
-# measured, spread evenly over all of them; every variant runs.
-MEASURED_VARIANTS = 4
+# Coverage doubles the time of these suites. Of a parametrized test in them, only so many variants
+# are measured, spread evenly over all of them; every variant runs.
+MEASURED_VARIANTS = 3
 IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
@@ -68,7 +72,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        item.stash[IS_MEASURED] = is_measured(seen[test], of_each[test])
+        item.stash[IS_MEASURED] = suite_of(item) not in WHOLE or is_measured(
+            seen[test], of_each[test]
+        )
         seen[test] += 1
         if suite_of(item) in WHOLE and not any(
             item.get_closest_marker(name) for name in ("slow", "peers", "agents")
@@ -79,6 +85,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_measured(number: int, variants: int) -> bool:
     """Whether a test's variant `number`, counted from 0, is one of those whose coverage counts."""
     return number * MEASURED_VARIANTS // variants != (number - 1) * MEASURED_VARIANTS // variants
+
+
+@cache
+def settings_of_children(encoded: str) -> str:
+    """Return coverage.py's settings for children, without the list of files that never ran.
+
+    It costs each child about 100 ms, and the report has it from the tests' own process.
+    """
+    fields = json.loads(base64.b64decode(encoded))
+    fields.update(source=None, run_include=[str(TESTS.parent / "gitworker" / "*")])
+    return base64.b64encode(json.dumps(fields).encode()).decode()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -114,6 +131,8 @@ def hermetic(
     is_child_measured &= request.node.stash[IS_MEASURED]
     names = KEPT + COVERAGE if is_child_measured else KEPT
     kept = {name: os.environ[name] for name in names if name in os.environ}
+    if SETTINGS in kept:
+        kept[SETTINGS] = settings_of_children(kept[SETTINGS])
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
             monkeypatch.delenv(name)
