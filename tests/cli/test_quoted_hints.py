@@ -19,12 +19,12 @@ def odd(repository: Path, tmp_path: Path) -> Path:
     return repository.rename(tmp_path / 'it\'s "my" $HOME repo')
 
 
-def follow(answer: Answer, *, status: int = 0) -> str:
-    """Run the hint of a refusal in a shell and return its output."""
+def follow(answer: Answer, *, at: str | Path = "/", status: int = 0) -> str:
+    """Run the hint of a refusal in a shell, in the directory `at`, and return its output."""
     assert answer.status != 0, answer
     (command,) = HINT.findall(answer.err)
     done = subprocess.run(
-        ["sh", "-c", command], check=False, capture_output=True, text=True, cwd="/",
+        ["sh", "-c", command], check=False, capture_output=True, text=True, cwd=at,
         env={**os.environ, "PAGER": "cat"},
     )  # fmt: skip
     assert done.returncode == status, (command, done)
@@ -37,14 +37,14 @@ def write(place: Path, text: str) -> None:
     git(place, "commit", "-qam", "Write")
 
 
-def test_a_conflict_names_the_worktree(odd: Path) -> None:
-    """`approve` of work that conflicts prints the command that rebases in its worktree."""
+def test_a_conflict_names_the_command(odd: Path) -> None:
+    """`approve` of work that conflicts prints the command that rebases it."""
     worktree = Path(ok(odd, "spawn", "auth", "t1"))
     write(worktree, "mine\n")
     ok(odd, "start", "auth")
     ok(odd, "done", "auth")
     write(odd, "theirs\n")
-    assert "in conflict" in follow(run(odd, "approve", "auth"), status=3)
+    assert "in conflict" in follow(run(odd, "approve", "auth"), at=odd, status=3)
     assert git(worktree, "diff", "--name-only", "--diff-filter=U") == "README"
 
 

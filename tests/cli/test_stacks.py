@@ -113,7 +113,7 @@ def test_failed_push(scene: Scene, remote: Path) -> None:
     assert (answer.status, answer.out.startswith("auth is IN_REVIEW")) == (1, True)
     assert "handed in, but not published: up does not point to a repository" in answer.err
     ok(scene.root, "reject", "auth", "-m", "Again")
-    document = json.loads(scene.run("done", "--push", "--json", cwd=worktree).out)
+    document = json.loads(scene.run("done", "--push", "--json", "-m", "Yes", cwd=worktree).out)
     assert document["pushed_to"] is None
     assert document["push_error"]["code"] == "remote_not_found"
 

@@ -1,5 +1,6 @@
 """The target moves correctly in the main checkout, in another worktree, or without a checkout."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -158,7 +159,7 @@ def test_bare_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     world = World(tmp_path / "bare.git")
     spawned = spawn(world.session(), SpawnRequest("auth", "login"))  # type: ignore[arg-type]
     Repo(Path(spawned.path)).commit("Work", {"a": "1\n"})
-    assert world.drive("start", "auth", "1").returncode == 0
+    assert world.drive("start", "auth", str(os.getpid())).returncode == 0
     world.submit("auth")
     approve(world.session(), "auth")
     (landed,) = merge(world.session(), ["auth"])
