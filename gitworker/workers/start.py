@@ -84,6 +84,8 @@ def _begin(
         )
     process = _process(pid) if pid is not None or binds_caller else None
     with session.store.write() as writer:
+        # A commit just before starts its worker in the background.
+        worker = load_worker(writer, worker.worker_id)
         taken = bring_to_work(
             writer, worker, actor=session.actor, lease_ms=lease_of(session),
             metadata={"pid": process.pid if process else None},

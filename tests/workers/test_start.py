@@ -8,6 +8,7 @@ import pytest
 from gitworker.errors import NotFound, Refused
 from gitworker.processes.table import find_process
 from gitworker.progress import Notice
+from gitworker.repo.worktrees.ownership import OwnershipClaim, has_worktree
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 
@@ -105,3 +106,17 @@ def test_a_process_of_the_system(world: World) -> None:
     with unchanged(world, "refused", Refused) as caught:
         start(world.session(), "auth", pid=1)
     assert "process 1 belongs to the system" in caught.value.message
+
+
+def test_start_beside_a_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that its own commit starts at the same time is bound, without an error."""
+    world.spawn("auth", "login")
+
+    def has_worktree_later(owner: OwnershipClaim | None) -> bool:
+        monkeypatch.undo()
+        start(world.session(), "auth", binds_caller=False)
+        return has_worktree(owner)
+
+    monkeypatch.setattr(f"{start.__module__}.has_worktree", has_worktree_later)
+    assert start(world.session(), "auth", pid=os.getpid()).pid == os.getpid()
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
