@@ -48,7 +48,7 @@ def prepare_command(
     file = _write_prompt(worker.admin_dir, prompt) if worker.admin_dir else ""
     env = _environment(paths, worker, prompt_file=file)
     if agent is not None:
-        env = {**agent.adapter.variables(), **env}
+        env = agent.variables(env)
         require_prompt(agent.adapter.prompt_words, prompt, task=worker.task)
     if any("{" in word for word in words):
         require_prompt(words, prompt, task=worker.task)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gitworker.agents.adapters.rules_adapter import Adapter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gitworker.agents.adapters.transcript import Transcript
     from gitworker.paths import StatePaths
@@ -29,7 +29,7 @@ class AgentCall:
     `prompt` replaces the task's text; `session` continues an earlier conversation.
     """
 
-    __slots__ = ("adapter", "options", "prompt", "session")
+    __slots__ = ("_attached", "adapter", "options", "prompt", "session")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class AgentCall:
         self.options = tuple(options)
         self.prompt = prompt
         self.session = session
+        self._attached: Mapping[str, str] = {}
 
     @property
     def recorded(self) -> list[str]:
@@ -51,11 +52,24 @@ class AgentCall:
         return ["--agent", self.adapter.name, *options]
 
     def words(self, paths: StatePaths, worker: Worker) -> list[str]:
-        """Return the words of the run; the placeholders of every command remain in them."""
+        """Return the words of the run; the placeholders of every command remain in them.
+
+        Our MCP server and our hooks are attached; `variables` are then those of this run.
+        """
+        from gitworker.agents.adapters.attach_run import attach_run  # 15 ms, for known agents only
+
         places = {
             "git_dir": worker.admin_dir or "", "common_dir": os.path.dirname(paths.root),
         }  # fmt: skip
-        return self.adapter.words(options=self.options, session=self.session, paths=places)
+        run = attach_run(self.adapter.attach, worker, self.options, os.environ)
+        self._attached = run.variables
+        return self.adapter.words(
+            options=run.options, session=self.session, paths=places, attached=run.words
+        )
+
+    def variables(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with the variables of the agent, and those that attach us."""
+        return {**self.adapter.variables(), **env, **self._attached}
 
     def prompt_for(self, text: str, worker: Worker) -> str:
         """Return the prompt: the task's text with our brief, or the prompt of this run alone."""

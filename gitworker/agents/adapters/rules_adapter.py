@@ -11,7 +11,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 STREAMS = ("text", "claude", "codex", "gemini", "opencode")
 INPUTS = ("", "prompt")
 LISTS = ("command", "resume", "env")
+ATTACH = "{attach}"
 OPTIONS = "{options}"
+ATTACHED = ("", "claude", "codex", "qwen", "opencode")
 QUOTED_PATH = re.compile(r"\{toml:([a-z_]+)((?:/[a-z]+)?)\}")
 
 
@@ -23,6 +25,7 @@ class Adapter(NamedTuple):
     resume: tuple[str, ...] = ()
     input: str = ""
     stream: str = "text"
+    attach: str = ""
     env: tuple[str, ...] = ()
     install: str = ""
 
@@ -37,13 +40,22 @@ class Adapter(NamedTuple):
         return (*self.command, "{prompt}") if self.reads_input else self.command
 
     def words(
-        self, *, options: Sequence[str], session: str | None, paths: Mapping[str, str]
+        self,
+        *,
+        options: Sequence[str],
+        session: str | None,
+        paths: Mapping[str, str],
+        attached: Sequence[str] = (),
     ) -> list[str]:
-        """Return the words of a run; `session` continues an earlier one, if the agent can."""
+        """Return the words of a run; `session` continues an earlier one, if the agent can.
+
+        `attached` are the words that attach our MCP server and our hooks.
+        """
         found: list[str] = []
+        inserted = {OPTIONS: options, ATTACH: attached}
         for word in self.resume if session is not None and self.resume else self.command:
-            if word == OPTIONS:
-                found.extend(options)
+            if word in inserted:
+                found.extend(inserted[word])
                 continue
             filled = QUOTED_PATH.sub(lambda match: _quoted_path(match, paths), word)
             for name, path in paths.items():
@@ -83,7 +95,7 @@ def _checked(place: str, field: str, value: object) -> object:
         return tuple(value)
     if type(value) is not str:
         raise Invalid(f"{place}: {field} must be a string")
-    allowed = {"stream": STREAMS, "input": INPUTS}.get(field)
+    allowed = {"stream": STREAMS, "input": INPUTS, "attach": ATTACHED}.get(field)
     if allowed and value not in allowed:
         names = ", ".join(repr(one) for one in allowed)
         raise Invalid(f"{place}: {field} is {value!r}; it must be one of {names}")

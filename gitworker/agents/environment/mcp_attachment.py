@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitworker.agents.environment.toml_text import toml_value
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SERVER = "gw"
 PROGRAM = ("git", "worker", "mcp")
 # Codex hands a server only the variables that are named.
-VARIABLES = ("GITWORKER_ID", "GITWORKER_TASK", "GITWORKER_BRANCH", "GITWORKER_WORKTREE")
+VARIABLES = (
+    "GITWORKER_ID", "GITWORKER_TASK", "GITWORKER_BRANCH", "GITWORKER_WORKTREE", "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+)  # fmt: skip
 
 
 class Attachment(NamedTuple):
@@ -41,7 +46,8 @@ def mcp_attachment(
             config = _servers(server | {"alwaysLoad": True})  # else the model must search for them
             return Attachment(("--mcp-config", config), allows=f"mcp__{SERVER}")
         case "codex":
-            return Attachment(("-c", _codex_setting(command, arguments, variables)))
+            approval = {"env_vars": list(variables), "default_tools_approval_mode": "approve"}
+            return Attachment(("-c", f"mcp_servers.{SERVER}={toml_value(server | approval)}"))
         case "qwen":
             return Attachment(("--mcp-config", _servers(server)), allows=f"mcp__{SERVER}")
         case "gemini":
@@ -55,13 +61,3 @@ def mcp_attachment(
 
 def _servers(server: dict[str, Any]) -> str:
     return json.dumps({"mcpServers": {SERVER: server}})
-
-
-def _codex_setting(command: str, arguments: Sequence[str], variables: Sequence[str]) -> str:
-    """Return the setting in TOML, whose texts and lists have JSON's form here."""
-    fields = {
-        "command": command, "args": list(arguments), "env_vars": list(variables),
-        "default_tools_approval_mode": "approve",
-    }  # fmt: skip
-    inline = ",".join(f"{name}={json.dumps(value)}" for name, value in fields.items())
-    return f"mcp_servers.{SERVER}={{{inline}}}"

@@ -30,6 +30,12 @@ def find_own_program(*, started_as: str, interpreter: str, path: str) -> str | N
     return None
 
 
+def this_program() -> str | None:
+    """Return the absolute path of `git-worker` for this process, or None."""
+    path = os.environ.get("PATH", os.defpath)
+    return find_own_program(started_as=sys.argv[0], interpreter=sys.executable, path=path)
+
+
 class WayToUs:
     """Let an agent that resets PATH find `git worker`.
 
@@ -42,8 +48,7 @@ class WayToUs:
 
     def __init__(self, paths: StatePaths, worker: Worker) -> None:
         env = os.environ
-        path = env.get("PATH", os.defpath)
-        program = find_own_program(started_as=sys.argv[0], interpreter=sys.executable, path=path)
+        program = this_program()
         self._variables: dict[str, str] = {}
         self._alias: AliasChange | None = None
         if program is None or worker.worktree is None:

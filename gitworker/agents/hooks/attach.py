@@ -6,11 +6,10 @@ our entries out of any other.
 """
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gitworker.agents.environment.own_program import find_own_program
+from gitworker.agents.environment.own_program import this_program
 from gitworker.agents.hooks.rules_settings import AGENTS, attached, detached
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
 from gitworker.repo.worktrees.excludes import exclude_link, include_again
@@ -90,8 +89,7 @@ def user_file(agent: str, env: Mapping[str, str]) -> str:
 
 def require_program() -> str:
     """Return the absolute path of `git-worker`, which an agent with another PATH can start."""
-    path = os.environ.get("PATH", os.defpath)
-    found = find_own_program(started_as=sys.argv[0], interpreter=sys.executable, path=path)
+    found = this_program()
     if found is None:
         raise NotFound("the program git-worker is not beside its interpreter, nor on PATH",
                        "pip install --force-reinstall gitworker")  # fmt: skip

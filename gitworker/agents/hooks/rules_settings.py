@@ -16,6 +16,7 @@ NEEDS_PERSON = "permission_prompt|idle_prompt|elicitation_dialog"
 MATCHERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {("claude", "Notification"): NEEDS_PERSON, ("qwen", "Notification"): NEEDS_PERSON}
 )
+SHORTENED = "clear|compact"
 
 
 class AgentFiles(NamedTuple):
@@ -97,15 +98,30 @@ export const GitWorker = async ({ directory }) => {
 def hook_settings(agent: str, program: str) -> dict[str, Any]:
     """Return the settings that attach our hooks to an agent: `{"hooks": {EVENT: […]}}`.
 
-    `program` is the absolute path of `git-worker`. They are also valid for one run.
+    `program` is the absolute path of `git-worker`.
     """
     files = AGENTS[agent]
     return {"hooks": {event: [_entry(agent, event, program)] for event in files.events}}
 
 
-def attached(text: str | None, agent: str, program: str) -> str:
+def run_hooks(agent: str, program: str) -> dict[str, Any]:
+    """Return the settings for a run that we start.
+
+    Its prompt has the task already, so the agent is introduced again only if its conversation was
+    shortened.
+    """
+    settings = hook_settings(agent, program)
+    for entry in settings["hooks"]["SessionStart"]:
+        entry["matcher"] = SHORTENED
+    return settings
+
+
+def attached(
+    text: str | None, agent: str, program: str, *, hooks: Mapping[str, Any] | None = None
+) -> str:
     """Return the text of an agent's file with our hooks; `text` is None for a missing file.
 
+    `hooks` are those of `run_hooks`, in place of those for an agent that a person starts.
     Raises Invalid for a file that we cannot extend: it is not plain JSON, or not ours.
     """
     if agent == "opencode":
@@ -113,13 +129,13 @@ def attached(text: str | None, agent: str, program: str) -> str:
             raise Invalid("the file exists and is not a plugin of gitworker")
         return PLUGIN % json.dumps(program)
     settings = _parse(text)
-    hooks = settings.setdefault("hooks", {})
-    if not isinstance(hooks, dict) or not all(isinstance(one, list) for one in hooks.values()):
+    found = settings.setdefault("hooks", {})
+    if not isinstance(found, dict) or not all(isinstance(one, list) for one in found.values()):
         raise Invalid('"hooks" in the file does not have the form that the agent documents')
     _drop(settings)
-    hooks = settings.setdefault("hooks", {})
-    for event, entries in hook_settings(agent, program)["hooks"].items():
-        hooks.setdefault(event, []).extend(entries)
+    found = settings.setdefault("hooks", {})
+    for event, entries in (hooks or hook_settings(agent, program))["hooks"].items():
+        found.setdefault(event, []).extend(entries)
     return _written(settings)
 
 

@@ -1,6 +1,6 @@
 """The plans that the scripted model plays with real agents."""
 
-from fixtures.scripted_model.plans import Failure, Plans, Shell, Text
+from fixtures.scripted_model.plans import Call, Failure, Plans, Shell, Text, Write
 
 LIMIT_ENDS_AT = 1_900_000_000  # seconds UTC
 
@@ -15,6 +15,19 @@ PLANS: Plans = {
         Shell("git worker send hq 'I begin'"),
         Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'"),
         Text("I reported and committed."),
+    ),
+    "hear": (
+        Shell("git worker send auth --as hq 'Use tabs'"),
+        Text("I use tabs."),
+    ),
+    "forget": (Shell("echo hello > hello.txt"), Text("I am done.")),
+    "boxed": (
+        Write("hello.txt", "hello\n"),
+        Shell("git add hello.txt; git commit -q -m Refused; true"),
+        Call("whoami", {}),
+        Call("commit", {"message": "Add hello"}),
+        Call("done", {"note": "by a tool"}),
+        Text("I handed in."),
     ),
     "more": (
         Shell("echo again > again.txt && git add again.txt && git commit -m 'Add again'"),
