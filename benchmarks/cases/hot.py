@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Sample, Way, interleave
+from benchmarks.measure import Sample, Way, interleave, time_process
 from benchmarks.results import Result, compare
 from benchmarks.scene import PYTHON, Scene
 
@@ -17,11 +17,13 @@ VERBS = {
     "msg poll": ("git-worker", "msg", "poll"),
     "hook PostToolUse": ("git-worker", "hook", "PostToolUse"),
     "hook UserPromptSubmit": ("git-worker", "hook", "UserPromptSubmit"),
+    "hook SessionStart": ("git-worker", "hook", "SessionStart"),
+    "hook Stop": ("git-worker", "hook", "Stop"),
 }
 
 
 def measure_hot_verbs(scene: Scene) -> Iterator[Result]:
-    """Measure heartbeat, send and poll as whole processes in a worker's worktree."""
+    """Measure verbs as whole processes in the worktree of a worker whose agent we have started."""
     root = scene.small_repository("repo")
     worktree = scene.spawn(root, "auth", "t1")
     scene.worker(worktree, "start")
@@ -38,7 +40,8 @@ def measure_hot_verbs(scene: Scene) -> Iterator[Result]:
 
 
 def _way(scene: Scene, worktree: Path, argv: tuple[str, ...]) -> Way:
-    return lambda: scene.time(worktree, *argv)
+    env = {**scene.env, "GITWORKER_WORKTREE": str(worktree)}
+    return lambda: time_process(argv, worktree, env)
 
 
 def _against_bare(name: str, argv: tuple[str, ...], ours: Sample, bare: Sample) -> Result:

@@ -6,7 +6,7 @@ import stat
 from gitworker.paths import Repository, open_regular
 from gitworker.repo.plumbing.disk import OWNER_ALL, remove_tree
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.status.checkout_status import GITLINK
+from gitworker.repo.status.path_changes import GITLINK
 
 
 def settings_of(repository: Repository) -> bytes:

@@ -4,7 +4,8 @@ import threading
 
 from gitworker.errors import GitWorkerError
 from gitworker.model.outcome import LeftOut
-from gitworker.repo.status.checkout_status import changes_between, read_status
+from gitworker.repo.status.checkout_status import read_status
+from gitworker.repo.status.path_changes import changes_between
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.payloads.payload import RemovalData

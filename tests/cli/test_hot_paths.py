@@ -56,12 +56,20 @@ HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
     "gitworker.bus.files.json_line", "gitworker.cli.hot.hook", "gitworker.store.messages.inboxes",
     "gitworker.store.records", "gitworker.store.records.agent_hooks",
 }  # fmt: skip
+STOP = {
+    "gitworker.agents.hooks.gate", "gitworker.model.ref_names", "gitworker.repo",
+    "gitworker.repo.plumbing", "gitworker.repo.plumbing.git",
+    "gitworker.repo.plumbing.git_environment", "gitworker.repo.plumbing.refs",
+    "gitworker.repo.status", "gitworker.repo.status.checkout_status",
+    "gitworker.repo.status.special_files",
+}  # fmt: skip
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,
     ("heartbeat", "auth"): BEAT,
     ("msg", "send", "status", '{"progress": 0.5}', "--to", "hq"): SEND,
     ("hook", "PostToolUse"): HOOK,
     ("hook", "UserPromptSubmit"): HOOK,
+    ("hook", "Stop"): HOOK | STOP,
     ("hook", "Notification"): HOOK
     | {
         "gitworker.bus.files.export",
@@ -104,6 +112,15 @@ def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
     """A frequent command imports only the modules on its list."""
     worktree = scene.spawn("auth", "t1")
     assert imported(worktree, *words) - SHARED - HOT[words] == set()
+
+
+def test_a_session_begins_with_little(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The introduction of an agent that we have started imports little."""
+    worktree = scene.spawn("auth", "t1")
+    ok(worktree, "start", "--pid", str(scene.agent_pid))
+    monkeypatch.setenv("GITWORKER_WORKTREE", str(worktree))
+    more = {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
+    assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
 
 
 def test_waiting_imports_little(scene: Scene) -> None:

@@ -12,7 +12,7 @@ from gitworker.repo.checkout.fastforward import settle_checkout
 from gitworker.repo.checkout.partial_checkout import PartialCheckout, find_moved, put_back
 from gitworker.repo.checkout.recover_move import recover_move
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.status.checkout_status import changes_between, find_collisions
+from gitworker.repo.status.path_changes import changes_between, find_collisions
 from gitworker.repo.status.tracked_files import (
     drop_empty_parents,
     find_file,

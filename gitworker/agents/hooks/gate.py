@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gitworker.agents.hooks.hook_context import Answer
 from gitworker.agents.hooks.rules_dialects import SILENT
 from gitworker.agents.hooks.rules_session import (
@@ -21,6 +19,7 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.status.checkout_status import abort_command, open_operation, read_status
 
+TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -30,13 +30,8 @@ from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
 from gitworker.repo.plumbing.rules_tree import is_safe_path
-from gitworker.repo.status.checkout_status import (
-    Change,
-    changes_between,
-    find_collisions,
-    name_paths,
-    read_status,
-)
+from gitworker.repo.status.checkout_status import name_paths, read_status
+from gitworker.repo.status.path_changes import Change, changes_between, find_collisions
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.rules_text import quoted
 

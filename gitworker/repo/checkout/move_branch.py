@@ -28,12 +28,11 @@ from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_head_ref, move_ref
 from gitworker.repo.status.checkout_status import (
     abort_command,
-    changes_between,
-    find_collisions,
     name_paths,
     open_operation,
     read_status,
 )
+from gitworker.repo.status.path_changes import changes_between, find_collisions
 from gitworker.repo.worktrees.ownership import require_checkout
 from gitworker.rules_text import quoted
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.disk import copy_index
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.status.checkout_status import Change, changes_between
+from gitworker.repo.status.path_changes import Change, changes_between
 from gitworker.repo.status.tracked_files import (
     drop_empty_parents,
     find_file,

@@ -18,7 +18,7 @@ from gitworker.repo.checkout.move_branch import (
 from gitworker.repo.checkout.partial_checkout import has_begun
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref, is_ancestor, move_ref
-from gitworker.repo.status.checkout_status import Change, changes_between
+from gitworker.repo.status.path_changes import Change, changes_between
 from gitworker.repo.worktrees.ownership import require_checkout
 
 

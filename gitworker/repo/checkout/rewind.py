@@ -14,8 +14,9 @@ from gitworker.repo.checkout.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.checkout.recover_move import recover_move
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import move_ref
-from gitworker.repo.status.checkout_status import changes_between, find_collisions, read_status
+from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.hidden_files import hidden_changes
+from gitworker.repo.status.path_changes import changes_between, find_collisions
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.rules_text import quoted
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.status.checkout_status import GITLINK, Change
+from gitworker.repo.status.path_changes import GITLINK, Change
 
 # A file that never exists: diff-tree would read the whole index, and it needs none of it.
 NO_INDEX = "gitworker-no-index"

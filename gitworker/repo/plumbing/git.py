@@ -11,8 +11,11 @@ from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
 from gitworker.paths import open_regular
-from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
-from gitworker.repo.plumbing.lock import held_environment
+from gitworker.repo.plumbing.git_environment import (
+    PRIVATE_INDEX,
+    clean_environment,
+    held_environment,
+)
 from gitworker.rules_text import quoted
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these

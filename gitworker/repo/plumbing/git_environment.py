@@ -31,6 +31,7 @@ LOCAL_ENV = (
 )
 # For the hooks that git runs under gitworker: its pid, its start time, and the locks that it holds.
 HELD_ENV = "GITWORKER_HELD"
+HELD: dict[str, int] = {}  # the locks that this process holds, with their descriptors
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 # Settings of each git on a private index (GIT_INDEX_FILE). With core.splitIndex git would delete
 # the expired shared index files of the real worktree. A file system monitor knows only the
@@ -137,3 +138,14 @@ def dropped_names(env: "Mapping[str, str] | None" = None) -> list[str]:
     """Return the variables of an environment that git does not see, sorted."""
     source = os.environ if env is None else env
     return sorted(name for name, value in source.items() if is_dropped(name, value))
+
+
+def held_environment() -> dict[str, str]:
+    """Return the variable that shows the held locks to child processes; empty if none is held."""
+    paths = tuple(HELD)  # a copy: other threads take and release locks at the same time
+    if not paths:
+        return {}
+    from gitworker.processes.table import find_start  # 1 ms, which agents' hooks do not pay
+
+    pid = os.getpid()
+    return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, paths)))}

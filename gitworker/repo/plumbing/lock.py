@@ -17,10 +17,9 @@ from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
 from gitworker.paths import open_regular
 from gitworker.processes.table import find_start, has_open
-from gitworker.repo.plumbing.git_environment import HELD_ENV
+from gitworker.repo.plumbing.git_environment import HELD, HELD_ENV
 
 POLL_S = 0.02
-_held: dict[str, int] = {}
 
 
 @contextmanager
@@ -33,7 +32,7 @@ def hold(path: str, *, name: str, timeout_s: float = 120) -> Iterator[None]:
         _refuse_nested(path, name)
         release = _wait_for(path, name=name, timeout_s=timeout_s)
     try:
-        _held[path] = hold_descriptor(
+        HELD[path] = hold_descriptor(
             f"{path}.child",
             deadline_ms=deadline_ms,
             complaint=f"a git process of a killed command still holds the {name} lock",
@@ -41,18 +40,9 @@ def hold(path: str, *, name: str, timeout_s: float = 120) -> Iterator[None]:
         try:
             yield
         finally:
-            os.close(_held.pop(path))  # closed, not unlocked: a child that inherited it may live on
+            os.close(HELD.pop(path))  # closed, not unlocked: a child that inherited it may live on
     finally:
         release()
-
-
-def held_environment() -> dict[str, str]:
-    """Return the variable that shows the held locks to child processes; empty if none is held."""
-    paths = tuple(_held)  # a copy: other threads take and release locks at the same time
-    if not paths:
-        return {}
-    pid = os.getpid()
-    return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, paths)))}
 
 
 def _refuse_nested(path: str, name: str) -> None:
@@ -124,7 +114,7 @@ def is_held(path: str) -> bool:
 
 def descriptor_of(path: str) -> int | None:
     """Return the descriptor of a lock that this process holds; a child with it holds the lock."""
-    return _held.get(path)
+    return HELD.get(path)
 
 
 def hold_descriptor(path: str, *, deadline_ms: int, complaint: str) -> int:

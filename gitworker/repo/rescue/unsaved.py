@@ -13,8 +13,8 @@ from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits
-from gitworker.repo.status.checkout_status import GITLINK
 from gitworker.repo.status.converted_files import find_converted
+from gitworker.repo.status.path_changes import GITLINK
 from gitworker.repo.status.tracked_files import find_file
 
 
