@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 
+CONTINUED = (
+    "Continue your task. `git worker show` prints its state and `git worker inbox` its messages."
+)
+
+
 class Restart(NamedTuple):
     """The words of a command, whether it ran detached, and its time limit.
 
@@ -26,6 +31,11 @@ class Restart(NamedTuple):
     time_limit_s: float | None
     agent: str | None = None
     has_session: bool = False
+
+    @property
+    def prompt(self) -> str | None:
+        """Return the prompt for an agent that continues its session; None without one."""
+        return CONTINUED if self.has_session else None
 
     @property
     def text(self) -> str:

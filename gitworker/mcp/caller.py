@@ -39,6 +39,29 @@ class Caller:
         named = ("GIT_DIR", "GIT_WORK_TREE")  # the repository is known now
         self._environment = {one: environment[one] for one in environment if one not in named}
 
+    def to_json(self) -> dict[str, str]:
+        """Return the caller for `restored`, without its environment."""
+        return {
+            "identity": self.identity,
+            "directory": self._directory,
+            "common_dir": self._common_dir,
+        }
+
+    @classmethod
+    def restored(cls, data: Mapping[str, str], environment: Mapping[str, str]) -> Caller:
+        """Return the caller of the server that has started this process, without a new decision."""
+        caller = cls.__new__(cls)
+        caller.identity = data["identity"]
+        caller.is_worker = caller.identity not in DIRECTING
+        caller._directory, caller._common_dir = data["directory"], data["common_dir"]
+        caller._environment = dict(environment)
+        return caller
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return the environment of the calls, which names no repository."""
+        return self._environment
+
     def service(self, report: Callable[[Event], None]) -> Service:
         """Return the service; in the main checkout if the directory does not exist any more."""
         from gitworker.service.service import open_repository  # 60 ms, for the first tool only

@@ -24,12 +24,20 @@ RANGES = {"request": "request", "review": "review", "whole": None, UNCOMMITTED: 
 
 
 def _spawn(desk: Desk, arguments: dict[str, Any]) -> Answer:
-    spawned = desk.service.spawn(
-        arguments["worker"], arguments.get("task"), title=arguments.get("title", ""),
-        text=arguments.get("text"), start=arguments.get("from"),
-    )  # fmt: skip
+    service, agent, task = desk.service, arguments.get("agent"), arguments.get("task")
+    title, words = arguments.get("title", ""), arguments.get("text")
+    if agent is not None:
+        command = service.find_agent(agent).adapter.prompt_words
+        service.check_command(command, task=task, has_words=bool(words or title))
+    spawned = service.spawn(
+        arguments["worker"], task, title=title, text=words, start=arguments.get("from")
+    )
     worker = spawned.worker
-    return Answer(f"{worker.worker_id} has {worker.task_id} in {spawned.path}", as_json(spawned))
+    shown = f"{worker.worker_id} has {worker.task_id} in {spawned.path}"
+    if agent is None:
+        return Answer(shown, as_json(spawned))
+    begun = service.detach(worker.worker_id, [], agent=["--agent", agent])
+    return Answer(f"{shown}; {agent} works on it", {**as_json(spawned), "run": begun._asdict()})
 
 
 def _status(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -98,8 +106,13 @@ def _queue(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 
 def _resume(desk: Desk, arguments: dict[str, Any]) -> Answer:
-    worker = desk.service.resume(arguments["worker"])
-    return Answer(f"{worker.worker_id} is {worker.state}", as_json(worker))
+    name = arguments["worker"]
+    begun = desk.service.restart(name)
+    if begun is None:
+        worker = desk.service.resume(name)
+        return Answer(f"{worker.worker_id} is {worker.state}", as_json(worker))
+    shown = as_json(desk.service.show(name).worker)
+    return Answer(f"{begun.worker} runs again: {begun.command}", {**shown, "run": begun._asdict()})
 
 
 def _wait(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -126,14 +139,16 @@ def _outcomes(results: list[dict[str, Any]], key: str, nothing: str) -> Answer:
 TOOLS = (
     Tool(
         "spawn", _spawn,
-        "Give a worker a task: a branch and a worktree. The worker is created if it is new. This"
-        " starts no agent: send one to the path that is returned.",
+        "Give a worker a task: a branch and a worktree. The worker is created if it is new. With"
+        " `agent` that program works on the task in the background, and hands in when it ends;"
+        " otherwise send an agent to the path that is returned.",
         required=("worker",),
         worker=text("A name such as auth: lower-case letters, digits, hyphens."),
         task=text("The task's id. Default: made of the title or the text."),
         title=text("The task's title."),
         text=text("The work to do, as the worker will read it."),
         from_=text("A revision, or another worker whose work this builds on. Default: the target."),
+        agent=text("A known agent, such as claude or codex. Default: none is started."),
     ),
     Tool("status", _status, "Show all workers with state, progress and news.", reads=True),
     INBOX,
@@ -174,14 +189,17 @@ TOOLS = (
     ),
     Tool("queue", _queue, "Show the landing queue and the last landings.", reads=True),
     Tool(
-        "resume", _resume, "Take up failed, stale or returned work of a worker in place.",
+        "resume", _resume,
+        "Take up failed, stale or returned work of a worker in place. If its agent has ended, the"
+        " last command of the task runs again in the background; a known agent continues its"
+        " session.",
         required=("worker",), worker=text("A worker, a task or a branch."),
     ),
     Tool(
         "wait", _wait,
         "Wait until a worker is no longer at work, or has a verdict, has landed, or is in a state."
         " Without that in time this fails with the code timeout.",
-        reads=True, required=("worker",),
+        reads=True, required=("worker",), waiting=("timeout_s", ANSWER_S),
         worker=text("A worker, a task or a branch."),
         for_=text("verdict, landed, or a state such as in_review. Default: not at work."),
         timeout_s=number(f"How long to wait. Default: {ANSWER_S}.", 0, WAIT_MAX_S),

@@ -111,12 +111,12 @@ class Server:
     ) -> None:
         assert id is not None
         result: dict[str, Any] | None = None
-        delivered = None
+        upto = None
         try:
             if before is not None:
                 before.join()
             if not call.stop.unwanted():  # else it was cancelled in the queue and never begins
-                result, delivered = call.work(call.stop)
+                result, upto = call.work(call.stop)
         except Cancelled:
             pass
         with self._lock:  # from here on the id is free, and a cancellation comes too late
@@ -124,7 +124,7 @@ class Server:
         if result is not None and not call.stop.unwanted():
             is_read = self._respond(id, completed(result) if stateless else result)
             if is_read:
-                self._toolbox.deliver(delivered)
+                self._toolbox.acknowledge(upto)
         call.stop.close()
         with self._lock:
             self._threads.discard(call.thread)
@@ -154,7 +154,7 @@ class _Call:
     __slots__ = ("stop", "thread", "work")
 
     def __init__(
-        self, run: Callable[[], None], work: Callable[[Stop], tuple[dict[str, Any], Any]]
+        self, run: Callable[[], None], work: Callable[[Stop], tuple[dict[str, Any], int | None]]
     ) -> None:
         self.stop = Stop()
         self.work = work

@@ -33,12 +33,7 @@ def read_inbox(desk: Desk, arguments: dict[str, Any]) -> Answer:
         if words and words != item["text"]:
             whole.append(f"#{item['seq']} in full:\n{words}")
     shown = render_inbox(inbox, width=None, color=False) or "the inbox is empty"
-    upto = inbox.upto
-    return Answer(
-        "\n\n".join([shown, *whole]),
-        data,
-        delivered=None if upto is None else lambda: service.ack(upto),
-    )
+    return Answer("\n\n".join([shown, *whole]), data, upto=inbox.upto)
 
 
 def send_text(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -53,6 +48,7 @@ INBOX = Tool(
     "Read the messages and events that need you: answers, verdicts on your work, warnings. Call it"
     " at the start, between steps and before you finish. Reading acknowledges a worker's messages.",
     lane="inbox",  # the next call must not see messages that this one acknowledges
+    waiting=("wait_s", 0),
     wait_s=number("If it is empty, wait up to this many seconds. Default: 0.", 0, WAIT_MAX_S),
 )  # fmt: skip
 SEND = Tool(

@@ -23,37 +23,39 @@ CUT = "\n… cut: {left} more characters"
 
 
 class Answer:
-    """The result of a tool as text and as JSON; `delivered` is called after it was sent."""
+    """The result of a tool as text and as JSON.
 
-    __slots__ = ("data", "delivered", "text")
+    `upto` is the position on the bus that the caller has read once the result was sent.
+    """
 
-    def __init__(
-        self, text: str, data: dict[str, Any], *, delivered: Callable[[], object] | None = None
-    ) -> None:
+    __slots__ = ("data", "text", "upto")
+
+    def __init__(self, text: str, data: dict[str, Any], *, upto: int | None = None) -> None:
         self.text = text
         self.data = data
-        self.delivered = delivered
+        self.upto = upto
 
 
 class Desk:
-    """One call: the service for the caller, the signal that ends its waits, the notices."""
+    """One call: the service for the caller, the signal that ends its waits, the agent's process."""
 
-    __slots__ = ("identity", "notices", "service", "stop")
+    __slots__ = ("agent_pid", "identity", "service", "stop")
 
-    def __init__(self, service: Service, identity: str, stop: Stop, notices: list[str]) -> None:
+    def __init__(self, service: Service, identity: str, stop: Stop, *, agent_pid: int) -> None:
         self.service = service
         self.identity = identity
         self.stop = stop
-        self.notices = notices
+        self.agent_pid = agent_pid
 
 
 class Tool:
     """A tool: its declaration and the function that runs it.
 
-    The calls of a server in one `lane` run one after the other, in their order.
+    The calls of a server in one `lane` run one after the other, in their order. `waiting` is the
+    argument with the seconds that a call may wait, and its default.
     """
 
-    __slots__ = ("description", "lane", "name", "reads", "run", "schema")
+    __slots__ = ("description", "lane", "name", "reads", "run", "schema", "waiting")
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class Tool:
         *,
         reads: bool = False,
         lane: str | None = None,
+        waiting: tuple[str, float] | None = None,
         required: tuple[str, ...] = (),
         **parameters: Schema,
     ) -> None:
@@ -71,6 +74,7 @@ class Tool:
         self.description = description
         self.reads = reads
         self.lane = lane
+        self.waiting = waiting
         self.schema = {
             "type": "object",
             "properties": {one.rstrip("_"): parameter for one, parameter in parameters.items()},
@@ -90,10 +94,13 @@ class Tool:
             "annotations": hints,
         }
 
-    def __call__(self, desk: Desk, arguments: dict[str, Any]) -> Answer:
-        """Check the arguments and run the tool; raise Invalid for wrong ones."""
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Raise Invalid for wrong arguments."""
         check_arguments(self.name, self.schema, arguments)
-        return self.run(desk, arguments)
+
+    def waits(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether a call with these arguments, which are right, may wait for others."""
+        return self.waiting is not None and arguments.get(*self.waiting) > 0
 
 
 def text(description: str, *, empty: bool = False) -> Schema:

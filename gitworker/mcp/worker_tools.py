@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
 from gitworker.mcp.tools import Answer, Tool, as_json, choice, integer, number, text, texts
@@ -28,6 +27,11 @@ SHOWN = (
 )  # fmt: skip
 WORKTREE = "worktree"  # the lane of the tools that change the worktree or its state
 LEASE_MAX_S = 86_400
+# The tool for each command that `show` proposes to a worker.
+NEXT_TOOLS = {
+    "start": "progress", "resume": "progress", "wait": "inbox", "done": "done", "sync": "sync",
+    "send": "send",
+}  # fmt: skip
 ANSWER_S = 50  # below the limit of a minute that some clients set
 
 
@@ -37,7 +41,12 @@ def _whoami(desk: Desk, arguments: dict[str, Any]) -> Answer:
     shown = desk.service.show()
     found = json_show(shown)
     data = {"identity": desk.identity, **{name: found[name] for name in SHOWN}}
-    return Answer(render_show(shown, width=None, color=False), data)
+    text = render_show(shown, width=None, color=False)
+    command = data["next"].split()
+    if command[:2] == ["git", "worker"] and command[2] in NEXT_TOOLS:
+        data["next"] = f"the tool {NEXT_TOOLS[command[2]]}"
+        text = text.replace(f"next: {found['next']}", f"next: {data['next']}")
+    return Answer(text, data)
 
 
 def _ask(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -56,8 +65,7 @@ def _ask(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _progress(desk: Desk, arguments: dict[str, Any]) -> Answer:
     status, progress = arguments.get("status"), arguments.get("progress")
-    # Our parent is the agent: outside its sandbox its process is alive for every command.
-    worker = desk.service.heartbeat(status=status, progress=progress, pid=os.getppid())
+    worker = desk.service.heartbeat(status=status, progress=progress, pid=desk.agent_pid)
     note = arguments.get("note")
     if note is not None:
         payload = {"phase": note} | ({} if progress is None else {"progress": progress})
@@ -127,7 +135,7 @@ TOOLS = (
         "ask", _ask,
         "Ask a question and wait for the answer. Without one in time this fails with the code"
         " timeout; the answer then arrives in the inbox.",
-        required=("text",),
+        required=("text",), waiting=("timeout_s", ANSWER_S),
         text=text("The question."),
         to=text("A worker, or hq. Default: hq."),
         timeout_s=number(f"How long to wait. Default: {ANSWER_S}.", 0, WAIT_MAX_S),
@@ -161,7 +169,7 @@ TOOLS = (
         "claim", _claim,
         "Reserve something before you change it: path:src/auth/** or KIND:NAME. Heartbeats renew"
         " it.",
-        required=("name",),
+        required=("name",), waiting=("wait_s", 0),
         name_=text("The name of the claim."),
         ttl_s=number("How long it lasts. Default: as configured, 60 s.", 1, LEASE_MAX_S),
         wait_s=number("If another agent holds it, wait this long. Default: 0.", 0, WAIT_MAX_S),

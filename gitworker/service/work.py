@@ -157,6 +157,22 @@ class WorkMethods(ServiceBase):
         with self._reading() as session:
             return find_restart(session, self._worker(session, worker))
 
+    def restart(self, worker: str) -> DetachedRun | None:
+        """Run the last command of a worker whose agent has ended again, detached.
+
+        A known agent continues its session. None, without a change, as for `find_restart`.
+        """
+        last = self.find_restart(worker)
+        if last is None:
+            return None
+        agent: list[str] = []
+        if last.agent is not None:
+            continued = worker if last.has_session else None
+            self.find_agent(last.agent, options=last.words, continued=continued)  # refuse early
+            message = () if last.prompt is None else ("-m", last.prompt, "--continue")
+            agent = ["--agent", last.agent, *message]
+        return self.detach(worker, last.words, time_limit_s=last.time_limit_s, agent=agent)
+
     def resume(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
         """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`."""
         from gitworker.workers.start import resume

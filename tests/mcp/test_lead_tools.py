@@ -59,6 +59,23 @@ def test_refusals_are_results(world: World) -> None:
         assert hq.call("resume", worker="auth")["state"] == "WORKING"
 
 
+def test_agents_in_the_background(world: World) -> None:
+    """`spawn` starts a known agent, and `resume` starts it again after a rejection."""
+    script = "git commit -q --allow-empty -m Work"
+    world.git("config", "worker.agents.own.command", f"sh\n-c\n{script}")
+    with connected(world.root) as hq:
+        error = hq.fail("spawn", worker="docs", text="Go", agent="clade")
+        assert error["code"] == "not_found"
+        begun = hq.call("spawn", worker="auth", task="login", text="Go", agent="own")
+        assert (begun["run"]["worker"], begun["run"]["task"]) == ("auth", "login")
+        assert hq.call("wait", worker="auth", **{"for": "in_review"})["state"] == "IN_REVIEW"
+        hq.call("reject", worker="auth", note="Once more")
+        again = hq.call("resume", worker="auth")
+        assert again["run"]["command"] == "--agent own"
+        assert hq.call("wait", worker="auth", **{"for": "in_review"})["state"] == "IN_REVIEW"
+    assert world.git("rev-list", "--count", "main..auth/login") == "2"
+
+
 def test_a_long_diff_is_cut(world: World) -> None:
     """A diff above the size that a model can read is cut, and the answer names the rest."""
     world.in_review("auth", "login", {"big.txt": "line\n" * 40_000})

@@ -1,9 +1,12 @@
 """The program: only answers reach standard output, and its end is that of its input."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
+from tests.cli.kit import ok
 from tests.workers.world import World
 
 CALLS = (
@@ -35,6 +38,43 @@ def test_hooks_neither_read_requests_nor_write_answers(world: World) -> None:
     assert answers[1]["result"]["isError"] is False, answers[1]
     assert done.returncode == 0
     assert world.git("log", "--format=%s", "main..auth/login") == "A"
+
+
+def test_a_server_stays_small(world: World) -> None:
+    """Calls run in processes of their own: for the same caller, and nothing of them stays."""
+    world.spawn("auth", "login")
+    ok(world.root, "send", "auth", "Use tabs")
+    (world.path("auth") / "new").write_text("1\n")
+    process = subprocess.Popen(
+        ["git-worker", "mcp"], cwd=world.path("auth"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+
+    def call(name: str, **arguments: object) -> Any:
+        params = {"name": name, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        stdin.write(json.dumps(message).encode() + b"\n")
+        stdin.flush()
+        return json.loads(stdout.readline())["result"]
+
+    with process:
+        assert call("whoami")["structuredContent"]["next"] == "the tool progress"
+        assert "next: the tool progress" in call("whoami")["content"][0]["text"]
+        assert "Use tabs" in str(call("inbox"))
+        assert call("inbox")["structuredContent"]["items"] == []
+        call("progress", progress=0.5)
+        assert world.worker("auth").pid == os.getpid()
+        assert call("commit", message="Add it", paths=7)["isError"] is True
+        call("commit", message="Add it")
+        assert call("done")["isError"] is False
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        (resident,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        stdin.close()
+    assert int(resident.split()[1]) < 20 * 1024
+    assert process.returncode == 0
+    assert world.worker("auth").state.value == "IN_REVIEW"
 
 
 def test_outside_a_repository(tmp_path: Path) -> None:

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from gitworker.cli.output import ERR, OUT, narrate
 from gitworker.mcp.caller import Caller
+from gitworker.mcp.rpc import encode
 from gitworker.mcp.server import Server
-from gitworker.mcp.toolbox import Toolbox
+from gitworker.mcp.toolbox import CALL, Toolbox, run_call
 
 IN = 0
 
 
 def run_mcp(words: list[str]) -> int | None:
     """Serve until standard input ends; return None if click must parse the words."""
+    if words == [CALL]:
+        return answer_call()
     return serve() if not words else None
 
 
 def serve() -> int:
     """Serve the caller of this process over standard input and output until the input ends."""
-    toolbox = Toolbox(Caller(os.getcwd(), os.environ), narrate)
+    toolbox = Toolbox(Caller(os.getcwd(), os.environ), narrate, in_children=True)
+    reader, writer = _take_streams()
+    Server(toolbox, lambda line: _write(writer, line)).serve(reader)
+    return 0
+
+
+def answer_call() -> int:
+    """Run one call of a server in this process: read the request, write the result."""
+    fd, writer = _take_streams()
+    with open(fd, "rb") as stream:
+        request = json.loads(stream.read())
+    caller = Caller.restored(request["caller"], os.environ)
+    _write(writer, encode(run_call(Toolbox(caller, narrate), request)))
+    return 0
+
+
+def _take_streams() -> tuple[int, int]:
+    """Return copies of standard input and output, and replace both."""
     # Programs that a tool starts, such as the user's hooks, must neither read requests nor write
     # into the answers: their standard input is empty, their output is our standard error.
     reader, writer = os.dup(IN), os.dup(OUT)
@@ -27,11 +48,10 @@ def serve() -> int:
     os.dup2(empty, IN)
     os.close(empty)
     os.dup2(ERR, OUT)
+    return reader, writer
 
-    def write(line: bytes) -> None:
-        rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(writer, rest) :]
 
-    Server(toolbox, write).serve(reader)
-    return 0
+def _write(fd: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(fd, rest) :]

@@ -16,10 +16,6 @@ from gitworker.cli.commands.work.supervised import (
 from gitworker.cli.options import worker_argument
 from gitworker.service.results import worker_json
 
-CONTINUED = (
-    "Continue your task. `git worker show` prints its state and `git worker inbox` its messages."
-)
-
 
 @click.command("resume", cls=OptionalRunner)
 @worker_argument(required=False)
@@ -57,8 +53,7 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
         output.narrate(f"running the last command again: {last.text}")
     if last is not None and last.agent is not None:
-        prompt = CONTINUED if last.has_session else None
-        choice = AgentChoice(last.agent, prompt=prompt, continues=last.has_session)
+        choice = AgentChoice(last.agent, prompt=last.prompt, continues=last.has_session)
         return run_agent(call, worker, choice, program, limit_s=limit_s, detach=detach)
     if detach:
         require_detachable(program)

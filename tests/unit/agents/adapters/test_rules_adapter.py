@@ -18,6 +18,9 @@ def test_known_agents() -> None:
     assert all(
         one.reads_input or any("{prompt" in word for word in one.command) for one in known.values()
     )
+    for one in known.values():
+        has_place = "{attach}" in one.command and "{attach}" in one.resume
+        assert has_place == (one.attach not in ("", "opencode"))
 
 
 def test_words() -> None:
@@ -30,6 +33,9 @@ def test_words() -> None:
     assert adapter.words(options=[], session="s1", paths=PATHS) == ["own", "-r", "s1"]
     assert OWN.words(options=[], session="s1", paths=PATHS) == ["own", "{prompt}"]
     assert adapter.variables() == {"A": "1", "B": "x=y"}
+    attached = adapter._replace(command=("own", "{attach}", "{options}", "--"))
+    words = attached.words(options=["-x"], session=None, paths=PATHS, attached=["-a", "b"])
+    assert words == ["own", "-a", "b", "-x", "--"]
 
 
 def test_paths() -> None:
@@ -66,6 +72,7 @@ def test_overridden_fields() -> None:
         ("own", {"command": ["x"], "env": [1]}, "f: agents.own: env must be an array of strings"),
         ("own", {"command": ["x"], "input": 1}, "f: agents.own: input must be a string"),
         ("own", {"command": ["x"], "stream": "xml"}, "f: agents.own: stream is 'xml'; it must be"),
+        ("own", {"command": ["x"], "attach": "pi"}, "f: agents.own: attach is 'pi'; it must be"),
     ],
 )
 def test_wrong_tables(name: str, table: dict[str, object], complaint: str) -> None:
