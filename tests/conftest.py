@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -39,11 +39,11 @@ WHOLE = (
     "lifecycle", "liveness", "mcp", "radar", "repo", "service", "ui", "verify", "workers",
     "worktrees",
 )  # fmt: skip
-# The suites of whole programs whose children are measured. Coverage adds 90 to 250 ms to the start
+# The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured.
 MEASURED = ("agents", "cli", "liveness", "service", "ui")
-# Coverage doubles the time of these suites. Of a parametrized test in them, only so many variants
-# are measured, spread evenly over all of them; every variant runs.
+# Of a parametrized test in them, the children of so many variants are measured, spread evenly over
+# all of them.
 MEASURED_VARIANTS = 3
 IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
@@ -67,23 +67,27 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the suites of whole programs, those of their tests that are not slow anyway."""
+    """Mark the suites of whole programs, those of their tests that are not slow anyway.
+
+    Decide also for each test whether coverage measures its children.
+    """
     of_each = Counter(item.nodeid.partition("[")[0] for item in items)
     seen: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        item.stash[IS_MEASURED] = suite_of(item) not in WHOLE or is_measured(
-            seen[test], of_each[test]
+        suite = suite_of(item)
+        item.stash[IS_MEASURED] = suite not in WHOLE or (
+            suite in MEASURED and is_measured(seen[test], of_each[test])
         )
         seen[test] += 1
-        if suite_of(item) in WHOLE and not any(
+        if suite in WHOLE and not any(
             item.get_closest_marker(name) for name in ("slow", "peers", "agents")
         ):
             item.add_marker(pytest.mark.whole)
 
 
 def is_measured(number: int, variants: int) -> bool:
-    """Whether a test's variant `number`, counted from 0, is one of those whose coverage counts."""
+    """Whether a test's variant `number`, counted from 0, is one whose children are measured."""
     return number * MEASURED_VARIANTS // variants != (number - 1) * MEASURED_VARIANTS // variants
 
 
@@ -96,20 +100,6 @@ def settings_of_children(encoded: str) -> str:
     fields = json.loads(base64.b64decode(encoded))
     fields.update(source=None, run_include=[str(TESTS.parent / "gitworker" / "*")])
     return base64.b64encode(json.dumps(fields).encode()).decode()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Stop the measuring of this process during a variant that is not measured."""
-    module = sys.modules.get("coverage")
-    running = module.Coverage.current() if module else None
-    if running is None or item.stash[IS_MEASURED]:
-        return (yield)
-    running.stop()
-    try:
-        return (yield)
-    finally:
-        running.start()
 
 
 def suite_of(item: pytest.Item) -> str:
@@ -126,10 +116,7 @@ def hermetic(
     """Build the environment from nothing and return its HOME."""
     home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").write_text(GIT_CONFIG)
-    suite = suite_of(request.node)
-    is_child_measured = suite not in WHOLE or suite in MEASURED
-    is_child_measured &= request.node.stash[IS_MEASURED]
-    names = KEPT + COVERAGE if is_child_measured else KEPT
+    names = KEPT + COVERAGE if request.node.stash[IS_MEASURED] else KEPT
     kept = {name: os.environ[name] for name in names if name in os.environ}
     if SETTINGS in kept:
         kept[SETTINGS] = settings_of_children(kept[SETTINGS])

@@ -2,13 +2,15 @@
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
 from gitworker.errors import NotFound, Refused
 from gitworker.processes.table import find_process
 from gitworker.progress import Notice
-from gitworker.repo.worktrees.ownership import OwnershipClaim, has_worktree
+from gitworker.store.workers import Worker
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 
@@ -108,15 +110,16 @@ def test_a_process_of_the_system(world: World) -> None:
     assert "process 1 belongs to the system" in caught.value.message
 
 
-def test_start_beside_a_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that its own commit starts at the same time is bound, without an error."""
+def test_starts_beside_each_other(world: World) -> None:
+    """A worker that several commands start at the same time is bound without an error."""
     world.spawn("auth", "login")
+    barrier = Barrier(8)
 
-    def has_worktree_later(owner: OwnershipClaim | None) -> bool:
-        monkeypatch.undo()
-        start(world.session(), "auth", binds_caller=False)
-        return has_worktree(owner)
+    def start_at_once(_: int) -> Worker:
+        session = world.session()
+        barrier.wait()
+        return start(session, "auth", pid=os.getpid())
 
-    monkeypatch.setattr(f"{start.__module__}.has_worktree", has_worktree_later)
-    assert start(world.session(), "auth", pid=os.getpid()).pid == os.getpid()
-    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    with ThreadPoolExecutor(barrier.parties) as pool:
+        started = list(pool.map(start_at_once, range(barrier.parties)))
+    assert {(worker.state, worker.pid) for worker in started} == {("WORKING", os.getpid())}

@@ -100,3 +100,9 @@ def test_a_file_without_our_hooks_stays() -> None:
     """Detaching returns the very text of a file in which nothing is ours."""
     text = '{ "hooks": {"Stop": []} , "a":1}'
     assert detached(text, "claude") == text
+
+
+@pytest.mark.parametrize("text", ['{"hooks": []}', '{"model": "best"}'])
+def test_a_file_without_hooks(text: str) -> None:
+    """Nothing is removed from a file that has no hooks of ours, whatever its form is."""
+    assert detached(text, "claude") == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.agents.hooks.rules_worktree import removal_refusal, tasks_of, worker_of
+from gitworker.agents.hooks.rules_worktree import TRIES_MAX, removal_refusal, tasks_of, worker_of
 from gitworker.errors import Invalid
 from gitworker.model.ids import parse_task_id, parse_worker_id
 
@@ -25,6 +25,12 @@ def test_names(name: str, worker: str, task: str) -> None:
     """A name becomes a worker and a task; a used task id gets a number."""
     assert worker_of(name) == worker
     assert list(islice(tasks_of(name), 3)) == [task, f"{task}-2", f"{task}-3"]
+
+
+def test_tries_end() -> None:
+    """So many task ids are tried for one name; each is another one."""
+    tried = list(tasks_of("login"))
+    assert len(set(tried)) == len(tried) == TRIES_MAX - 1
 
 
 @given(st.text())
