@@ -59,12 +59,15 @@ class Completed:
 class Running:
     """A running process with pipes to us; end it with `finish` or `abandon`."""
 
-    __slots__ = ("_argv", "_fds", "_pid", "_stdin")
+    __slots__ = ("_argv", "_fds", "_leads", "_pid", "_stdin")
 
-    def __init__(self, argv: tuple[str, ...], pid: int, fds: list[int], stdin: bytes) -> None:
+    def __init__(
+        self, argv: tuple[str, ...], pid: int, fds: list[int], stdin: bytes, *, leads: bool
+    ) -> None:
         self._argv = argv
         self._pid = pid
         self._fds = fds
+        self._leads = leads
         self._stdin = memoryview(stdin)
         if stdin:  # fill the pipe, so that the process can begin while we are busy
             os.set_blocking(fds[0], False)
@@ -97,7 +100,7 @@ class Running:
         while self._fds:
             os.close(self._fds.pop())
         if self._pid:
-            os.kill(self._pid, SIGKILL)
+            (os.killpg if self._leads else os.kill)(self._pid, SIGKILL)
             os.waitpid(self._pid, 0)
             self._pid = 0
 
@@ -142,10 +145,12 @@ def start(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     inherit_fd: int | None = None,
+    new_session: bool = False,
 ) -> Running:
     """Start a command as `run` does and return it while it runs; the caller must finish it.
 
-    Raises Unavailable if the program cannot be started.
+    In a `new_session` it has no terminal, and is killed together with the processes that it has
+    started. Raises Unavailable if the program cannot be started.
     """
     in_read, in_write = os.pipe()
     out_read, out_write = os.pipe()
@@ -159,7 +164,7 @@ def start(
     if inherit_fd is not None:  # under another number, because dup2 onto itself may do nothing
         actions.append((os.POSIX_SPAWN_DUP2, inherit_fd, 3 if inherit_fd != 3 else 4))
     try:
-        pid = _spawn(argv, cwd, env, actions)
+        pid = _spawn(argv, cwd, env, actions, new_session=new_session)
     except BaseException:
         for fd in ours:
             os.close(fd)
@@ -167,7 +172,7 @@ def start(
     finally:
         for fd in (in_read, out_write, err_write):
             os.close(fd)
-    return Running(tuple(argv), pid, ours, stdin)
+    return Running(tuple(argv), pid, ours, stdin, leads=new_session)
 
 
 def run_to_end(
@@ -460,7 +465,7 @@ def _exchange(fds: list[int], pending: memoryview, wait: _Wait) -> tuple[bytes, 
         _close(in_write, fds)
     while fds:
         ready = poll.poll(wait.left_ms())
-        if not ready:
+        if not ready or wait.left_ms() == 0:  # a process that always writes ends, too
             wait.check(poll)
         for fd, _ in ready:
             if fd == in_write:

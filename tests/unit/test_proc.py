@@ -12,6 +12,7 @@ import pytest
 
 from gitworker import proc
 from gitworker.errors import Unavailable
+from tests.cli import kit
 from tests.store.support import wait_until
 
 BIG = 3_000_000
@@ -78,6 +79,24 @@ def test_a_timeout_kills(tmp_path: Path) -> None:
         python(program, str(pid_file), timeout_s=0.5)
     if pid_file.exists() and (pid := pid_file.read_text()):  # it may not have come so far
         assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_timeout_of_a_session(tmp_path: Path) -> None:
+    """A program in a session of its own is killed together with its children."""
+    child = tmp_path / "child"
+    script = 'sleep 600 & echo $! >"$0.tmp"; mv "$0.tmp" "$0"; wait'
+    running = proc.start(["sh", "-c", script, str(child)], new_session=True)
+    kit.wait_until(child.exists)
+    with pytest.raises(Unavailable, match="did not finish within 0.1 s"):
+        running.finish(0.1)
+    status = Path(f"/proc/{child.read_text().strip()}/stat")
+    kit.wait_until(lambda: not status.exists() or status.read_text().split()[2] == "Z")
+
+
+def test_a_timeout_of_a_writer() -> None:
+    """A program that writes without end is killed at its timeout, too."""
+    with pytest.raises(Unavailable, match="did not finish within 0.2 s"):
+        proc.run(["sh", "-c", "while :; do echo x; done"], timeout_s=0.2)
 
 
 def test_a_timeout_that_is_not_reached() -> None:
