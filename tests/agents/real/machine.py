@@ -21,6 +21,7 @@ QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1",
     "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false", "DO_NOT_TRACK": "1",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "GEMINI_TELEMETRY_ENABLED": "false",
     "HTTPS_PROXY": NOWHERE, "HTTP_PROXY": NOWHERE, "https_proxy": NOWHERE, "http_proxy": NOWHERE,
     "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
 }  # fmt: skip
@@ -80,6 +81,7 @@ def make_machine(root: Path, home: Path, model: ScriptedModel) -> AgentMachine:
         "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "x", "LOOP_KEY": "x",
         "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_BASE": f"{model.url}/v1",
         "OPENAI_API_KEY": "x", "OPENAI_MODEL": "scripted", "PATH": path,
+        "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "x",
     }  # fmt: skip
     return AgentMachine(root, {**QUIET, **keys})
 
@@ -111,17 +113,19 @@ def _write_opencode(home: Path, url: str) -> None:
 
 
 def _write_qwen(home: Path, url: str) -> None:
-    settings = {
-        "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
-        "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
-        "general": {"enableAutoUpdate": False},
-    }  # fmt: skip
-    _write(home / ".qwen/settings.json", json.dumps(settings))
+    _write(home / ".qwen/settings.json", json.dumps(_like_gemini("openai")))
 
 
 def _write_gemini(home: Path, url: str) -> None:
-    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-    _write(home / ".gemini/settings.json", json.dumps(settings))
+    _write(home / ".gemini/settings.json", json.dumps(_like_gemini("gemini-api-key")))
+
+
+def _like_gemini(account: str) -> dict[str, object]:
+    return {
+        "security": {"auth": {"selectedType": account}, "folderTrust": {"enabled": False}},
+        "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
+        "general": {"enableAutoUpdate": False},
+    }  # fmt: skip
 
 
 def _write(path: Path, text: str) -> None:

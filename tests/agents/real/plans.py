@@ -1,6 +1,6 @@
 """The plans that the scripted model plays with real agents."""
 
-from fixtures.scripted_model.plans import Call, Failure, Plans, Shell, Text, Write
+from fixtures.scripted_model.plans import Call, Failure, Held, Plans, Shell, Text, Write
 
 LIMIT_ENDS_AT = 1_900_000_000  # seconds UTC
 
@@ -32,6 +32,12 @@ PLANS: Plans = {
     "more": (
         Shell("echo again > again.txt && git add again.txt && git commit -m 'Add again'"),
         Text("I added again.txt."),
+    ),
+    "write": (Write("hello.txt", "hello\n"), Text("I added hello.txt.")),
+    "wait": (
+        Shell("git status"),
+        Held(Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'")),
+        Text("I added hello.txt."),
     ),
     "login": (Failure(401, "authentication_error", "invalid x-api-key"),),
     "busy": (

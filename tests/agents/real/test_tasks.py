@@ -6,7 +6,8 @@ from fixtures.scripted_model.server import ScriptedModel
 from tests.agents.real.machine import AgentMachine, require_agent
 
 pytestmark = pytest.mark.agents
-AGENTS = ("claude", "codex", "qwen", "opencode")
+AGENTS = ("claude", "codex", "qwen", "opencode", "gemini")
+AIDER = ("--model", "openai/scripted", "--no-show-model-warnings", "--edit-format", "diff")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -24,7 +25,23 @@ def test_from_spawn_to_landed(agent: str, machine: AgentMachine) -> None:
     run = machine.run("show", "auth", "--json").document["run"]
     assert (run["outcome"], run["agent"], run["failure"]) == ("handed_in", agent, None)
     assert run["session"]
-    assert (run["input_tokens"], run["output_tokens"]) == (300, 30)
+    calls = 4 if agent == "gemini" else 3  # gemini asks first how complex the task is
+    assert (run["input_tokens"], run["output_tokens"]) == (calls * 100, calls * 10)
+    assert machine.run("land", "auth").status == 0
+    assert machine.git("show", "main:hello.txt") == "hello"
+
+
+def test_aider_from_spawn_to_landed(machine: AgentMachine) -> None:
+    """Aider edits by blocks of text and commits by itself, and leaves no file of its own."""
+    require_agent("aider")
+    words = ("spawn", "auth", "t1", "--agent", "aider", "-m", "Add it [[plan:write]]", "--", *AIDER)
+    answer = machine.run(*words)
+    assert answer.status == 0, answer
+    assert machine.git("-C", "worktrees/t1", "status", "--porcelain", "--ignored") == (
+        "!! .worker.log"
+    )
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["agent"], run["failure"]) == ("handed_in", "aider", None)
     assert machine.run("land", "auth").status == 0
     assert machine.git("show", "main:hello.txt") == "hello"
 
@@ -71,6 +88,9 @@ def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedMod
         ("claude", "busy", "rate_limit"),
         ("claude", "limit", "usage_limit"),
         ("codex", "limit", "usage_limit"),
+        ("qwen", "login", "authentication"),
+        ("opencode", "login", "authentication"),
+        ("gemini", "login", "authentication"),
     ],
 )
 def test_failures(agent: str, plan: str, failure: str, machine: AgentMachine) -> None:
