@@ -52,7 +52,7 @@ COMMANDS: Sections = {
     "Look": {
         "status": "Show all workers on one screen.",
         "list": "List the workers, one row each.",
-        "agents": "List the agents with their liveness, status and progress.",
+        "agents": "List the agents at work, or check those that are installed.",
         "show": "Show all details of a worker.",
         "diff": "Show the changes that would land.",
         "conflicts": "Show the branches that conflict, with their files.",
@@ -118,6 +118,12 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "list": "List the claims, one row each.",
         },
     },
+    "agents": {
+        "Commands": {
+            "list": "List the agents with their liveness, status and progress.",
+            "doctor": "Check which coding agents are installed and can work here.",
+        },
+    },
     "agent": {
         "Commands": {
             "install": "Attach our hooks to a coding agent.",
@@ -132,6 +138,8 @@ SUBCOMMANDS: Mapping[str, Sections] = {
         },
     },
 }
+# The command that a group runs if none is named.
+DEFAULTS: Mapping[str, str] = {"agents": "list"}
 # Other words for commands. An alias runs its command.
 ALIASES: Mapping[str, str] = {
     "new": "spawn",
@@ -199,6 +207,7 @@ SUGGESTIONS: Mapping[str, str] = {
     "agent add": "git worker agent install {worker}",
     "agent remove": "git worker agent uninstall {worker}",
     "agent list": "git worker doctor",
+    "agent doctor": "git worker agents doctor",
     "hooks add": "git worker hooks install",
     "hooks remove": "git worker hooks uninstall",
     "msg list": "git worker msg poll --no-ack",

@@ -1,7 +1,8 @@
 """The group `git worker`, which imports a command's module only when the command runs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -9,6 +10,7 @@ from gitworker import __version__
 from gitworker.cli.command_list import (
     ALIASES,
     COMMANDS,
+    DEFAULTS,
     SUBCOMMANDS,
     SUGGESTIONS,
     Sections,
@@ -79,8 +81,8 @@ class LazyGroup(click.Group):
         return (command.name if command else None), command, args[1:]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options; without arguments, print the help and exit with the usage status."""
-        if not args and not ctx.resilient_parsing:
+        """Parse the options; without a command, print the help and exit with the usage status."""
+        if not args and not ctx.resilient_parsing and not self.invoke_without_command:
             narrate(ctx.get_help())
             raise click.exceptions.Exit(USAGE)
         return super().parse_args(ctx, args)
@@ -96,7 +98,26 @@ class LazyGroup(click.Group):
 
 def _subgroup(name: str) -> LazyGroup:
     (summary,) = (section[name] for section in COMMANDS.values() if name in section)
-    return LazyGroup(name, SUBCOMMANDS[name], group=name, description=summary)
+    group = LazyGroup(name, SUBCOMMANDS[name], group=name, description=summary)
+    if name in DEFAULTS:
+        _set_default(group, import_module(module_of(DEFAULTS[name], group=name)).command)
+    return group
+
+
+def _set_default(group: LazyGroup, command: click.Command) -> None:
+    """Let a group without a command run this one, with its options."""
+    known = {option.name for option in group.params}
+    group.params += [option for option in command.params if option.name not in known]
+    group.invoke_without_command = True
+    group.callback = _unless_named(command)
+
+
+def _unless_named(command: click.Command) -> Callable[..., Any]:
+    def run(**values: Any) -> Any:
+        context = click.get_current_context()
+        return None if context.invoked_subcommand else context.invoke(command, **values)
+
+    return run
 
 
 def near_words(word: str, known: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from gitworker.service.request import open_quickly, open_without_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker.agents.doctor.diagnose import AgentDoctor
     from gitworker.agents.hooks.attach import AttachedAgent
     from gitworker.bus.files.logs_in_git import LogCommit
     from gitworker.bus.files.retention import PrunePlan, PruneResult
@@ -255,6 +256,13 @@ class CareMethods(ServiceBase):
         except GitWorkerError as error:
             directory, environment = self._request.directory, self._request.environment
             return read_doctor_without_session(require_repository(directory, environment), error)
+
+    def agent_doctor(self) -> AgentDoctor:
+        """Return the known agents: installed or not, version, commit and bus from their shell."""
+        from gitworker.agents.doctor.diagnose import diagnose_agents
+
+        with self._acting() as session:
+            return diagnose_agents(session)
 
     def fsck(self) -> FsckReport:
         """Return every finding of all checks; nothing is changed."""

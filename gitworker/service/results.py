@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
 # The function that renders each kind of result, by the module that defines the kind.
 RENDERED_BY = {
     "gitworker.agents.detach": "gitworker.agents.detach:json_detached",
+    "gitworker.agents.doctor.diagnose": "gitworker.agents.doctor.health_text:json_agent_doctor",
     "gitworker.branches.publish_branch": "gitworker.service.results:published_json",
     "gitworker.bus.files.retention": "gitworker.service.results_care:prune_json",
     "gitworker.bus.search.search_messages": "gitworker.service.results:found_json",

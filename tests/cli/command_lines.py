@@ -40,6 +40,8 @@ def parse(words: list[str]) -> click.Context:
     context = GROUP.make_context(PROGRAM, list(words), obj=CommandLine())
     while isinstance(context.command, click.Group):
         rest = [*context._protected_args, *context.args]
+        if not rest and context.command.invoke_without_command:  # its default command
+            break
         name, command, rest = context.command.resolve_command(context, rest)
         assert command is not None, words
         context = command.make_context(name, rest, parent=context)

@@ -49,6 +49,12 @@ def find_adapter(session: Session, name: str) -> Adapter:
     return adapter
 
 
+def adapter_names(session: Session) -> list[str]:
+    """Return the names of all agents: those of the package, the repository's, the user's."""
+    of_file = _tables_of_file(session.settings.adapters)
+    return list({**known_adapters(), **of_file, **_tables_of_config(session.git_config)})
+
+
 def known_adapters() -> dict[str, Adapter]:
     """Return the adapters of the package, by name."""
     with open(KNOWN, "rb", opener=open_regular) as file:

@@ -10,9 +10,10 @@ from gitworker.errors import Invalid
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 STREAMS = ("text", "claude", "codex", "gemini", "opencode")
 INPUTS = ("", "prompt")
-LISTS = ("command", "resume", "env")
+LISTS = ("command", "resume", "env", "version", "probe")
 ATTACH = "{attach}"
 OPTIONS = "{options}"
+COMMAND = "{command}"
 ATTACHED = ("", "claude", "codex", "qwen", "opencode")
 QUOTED_PATH = re.compile(r"\{toml:([a-z_]+)((?:/[a-z]+)?)\}")
 
@@ -28,6 +29,8 @@ class Adapter(NamedTuple):
     attach: str = ""
     env: tuple[str, ...] = ()
     install: str = ""
+    version: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ()
 
     @property
     def reads_input(self) -> bool:
@@ -51,17 +54,13 @@ class Adapter(NamedTuple):
 
         `attached` are the words that attach our MCP server and our hooks.
         """
-        found: list[str] = []
+        chosen = self.resume if session is not None and self.resume else self.command
         inserted = {OPTIONS: options, ATTACH: attached}
-        for word in self.resume if session is not None and self.resume else self.command:
-            if word in inserted:
-                found.extend(inserted[word])
-                continue
-            filled = QUOTED_PATH.sub(lambda match: _quoted_path(match, paths), word)
-            for name, path in paths.items():
-                filled = filled.replace(f"{{{name}}}", path)
-            found.append(filled.replace("{session}", session or ""))
-        return found
+        return _filled(chosen, inserted, {**paths, "session": session or ""})
+
+    def probe_words(self, command: Sequence[str], paths: Mapping[str, str]) -> list[str]:
+        """Return the words that run a command in the agent's sandbox, or the command as it is."""
+        return _filled(self.probe or (COMMAND,), {COMMAND: command}, paths)
 
     def variables(self) -> dict[str, str]:
         """Return the variables that are set unless the caller has set them."""
@@ -100,6 +99,22 @@ def _checked(place: str, field: str, value: object) -> object:
         names = ", ".join(repr(one) for one in allowed)
         raise Invalid(f"{place}: {field} is {value!r}; it must be one of {names}")
     return value
+
+
+def _filled(
+    words: Sequence[str], lists: Mapping[str, Sequence[str]], paths: Mapping[str, str]
+) -> list[str]:
+    """Return words with their paths filled; a word of `lists` is replaced by its list."""
+    found: list[str] = []
+    for word in words:
+        if word in lists:
+            found.extend(lists[word])
+            continue
+        filled = QUOTED_PATH.sub(lambda match: _quoted_path(match, paths), word)
+        for name, path in paths.items():
+            filled = filled.replace(f"{{{name}}}", path)
+        found.append(filled)
+    return found
 
 
 def _quoted_path(match: "re.Match[str]", paths: Mapping[str, str]) -> str:

@@ -80,3 +80,13 @@ def test_wrong_tables(name: str, table: dict[str, object], complaint: str) -> No
     with pytest.raises(Invalid) as refused:
         parse_adapter(name, table, None, origin="f")
     assert refused.value.message.startswith(complaint)
+
+
+def test_probe() -> None:
+    """A probe runs a command in the agent's sandbox, whose rights are those of a real run."""
+    command = ["git", "commit"]
+    assert OWN.probe_words(command, PATHS) == command
+    boxed = OWN._replace(probe=("own", "box", "{git_dir}", "{command}"))
+    assert boxed.probe_words(command, PATHS) == ["own", "box", PATHS["git_dir"], *command]
+    codex = known_adapters()["codex"]
+    assert {word for word in codex.probe if word.startswith("permissions")} < {*codex.command}

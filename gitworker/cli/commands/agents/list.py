@@ -1,4 +1,4 @@
-"""git worker agents."""
+"""git worker agents list, which `git worker agents` runs too."""
 
 import click
 
@@ -7,7 +7,7 @@ from gitworker.cli.options import GitworkerCommand
 from gitworker.observe.agents import json_agents, render_agents
 
 
-@click.command("agents", cls=GitworkerCommand)
+@click.command("list", cls=GitworkerCommand)
 @click.option("--all", "every_one", is_flag=True, help="Include agents that ended long ago.")
 @click.pass_obj
 def command(call: CommandLine, every_one: bool) -> None:
@@ -20,7 +20,7 @@ def command(call: CommandLine, every_one: bool) -> None:
 
     \b
       git worker agents
-      git worker agents --json
+      git worker agents list --json
     """
     found = call.service().agents(include_all=every_one)
     call.render(found, render_agents, json_agents)
