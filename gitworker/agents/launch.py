@@ -91,7 +91,10 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
         from gitworker.liveness.start_daemon import ensure_orphans_attended  # 1 ms, rarely needed
 
         ensure_orphans_attended(post.store, post.paths)
-    raise refusal
+    from gitworker.lifecycle.lost_task import find_lost_task  # 10 ms, only for a refusal
+
+    with post.store.read() as reader:
+        raise find_lost_task(reader, worker, hint=refusal.hint or "") or refusal
 
 
 def _own_worktree(post: LaunchContext, worker: Worker) -> str | None:

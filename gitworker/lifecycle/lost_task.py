@@ -36,15 +36,21 @@ def publish_return(writer: Writer, freed: Operation, *, actor: str) -> None:
 
 def refuse_lost_task(reader: Reader, session: Session, worker: Worker) -> None:
     """Raise Refused if the caller is a worker whose task was cancelled or reset."""
-    if session.actor != worker.worker_id or not has_no_task(worker.state):
-        return
+    if session.actor == worker.worker_id:
+        lost = find_lost_task(reader, worker, hint="git worker inbox")
+        if lost is not None:
+            raise lost
+
+
+def find_lost_task(reader: Reader, worker: Worker, *, hint: str) -> Refused | None:
+    """Return the refusal of a worker whose task was cancelled or reset, or None."""
+    if not has_no_task(worker.state):
+        return None
     last = last_operation_of(reader, worker.worker_id)
-    if last is not None and last.kind in WORDS and last.status == "done":
-        raise Refused(
-            f"{_words(last)}, so worker {worker.worker_id} has no task",
-            "git worker inbox",
-            code="task_ended",
-        )
+    if last is None or last.kind not in WORDS or last.status != "done":
+        return None
+    words = f"{_words(last)}, so worker {worker.worker_id} has no task"
+    return Refused(words, hint, code="task_ended")
 
 
 def _words(freed: Operation) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from gitworker.bus.drain import Skipped, drain, ignore
 from gitworker.errors import GitWorkerError
+from gitworker.lifecycle.lost_task import find_lost_task
 from gitworker.lifecycle.moves import bring_to_work
 from gitworker.lifecycle.rules_take_up import (
     ON_PURPOSE,
@@ -27,6 +28,7 @@ from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import StatePaths
 from gitworker.processes.table import Process
+from gitworker.progress import Notice
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.messages.transitions import transition_metadata
@@ -55,9 +57,19 @@ def publish_commits(
 
 
 def take_up_by_heartbeat(session: Session, worker: Worker) -> None:
-    """Take up the work of a worker that sends heartbeats, unless it failed on purpose."""
+    """Take up the work of a worker that sends heartbeats, unless it failed on purpose.
+
+    A worker whose task was cancelled or reset is warned.
+    """
     if _may_be_taken_up(session, worker):
         take_up(session, worker)
+        return
+    is_own = session.actor == worker.worker_id
+    hint = "git worker inbox" if is_own else f"git worker show {worker.worker_id}"
+    with session.store.read() as reader:
+        lost = find_lost_task(reader, worker, hint=hint)
+    if lost is not None:
+        session.report(Notice(f"warning: {lost.message}\nhint: {lost.hint}"))
 
 
 def take_up(session: Session, worker: Worker, *, by_commit: bool = False) -> Worker:

@@ -115,6 +115,8 @@ def _done(desk: Desk, arguments: dict[str, Any]) -> Answer:
     lines = [f"{done.worker.worker_id} is {done.worker.state}: {done.commits} commit(s)"]
     if done.conflicts:
         lines += ["the branch conflicts with the target; call sync:", *done.conflicts]
+    if done.marked:
+        lines += ["conflict markers (<<<<<<<) are committed in:", *done.marked]
     return Answer("\n  ".join(lines), as_json(done))
 
 

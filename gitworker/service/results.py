@@ -117,6 +117,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "commit": done.commit,
         "commits": done.commits,
         "conflicts": list(done.conflicts),
+        "conflict_markers": list(done.marked),
     }
 
 

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from gitworker.config import Settings, config_key, find_setting, key_of, parse_value, suggest_keys
 from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.model.ids import HQ, RESERVED, Branch
-from gitworker.model.ref_names import ref_of
-from gitworker.repo.plumbing.refs import find_ref
+from gitworker.model.ref_names import BRANCHES, ref_of, short_name
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.refs import find_ref, read_refs
+from gitworker.rules_text import quoted
 from gitworker.settings.effective_settings import (
     SettingValue,
     effective_settings,
@@ -98,5 +100,19 @@ def _require_valid(place: SettingsPlace, name: str, values: Sequence[str]) -> st
     if name == "merge_remote" and value and value not in place.remotes:
         raise NotFound(f"remote {text!r} does not exist", f"git remote add {text} <url>")
     if name == "target" and find_ref(place.git, ref_of(Branch(text))) is None:
-        raise NotFound(f"branch {text!r} does not exist", f"git branch {text}")
+        raise NotFound(f"branch {text!r} does not exist", _branch_hint(place.git, text))
     return text
+
+
+def _branch_hint(git: Git, text: str) -> str:
+    """Return the command that sets the branch with the most similar name, or makes the branch."""
+    from difflib import get_close_matches  # 1 ms, only for an unknown branch
+
+    branches = [short_name(ref) for ref in read_refs(git, [BRANCHES])]
+    near = get_close_matches(text, branches, n=1)
+    if near:
+        return f"{COMMAND} target {quoted(near[0])}"
+    is_name = git.run("check-ref-format", "--branch", text, ok=(0, 1, 128)).status == 0
+    if not is_name or git.find_oid("HEAD") is None:
+        return "git branch --list"
+    return f"git branch {quoted(text)} && {COMMAND} target {quoted(text)}"

@@ -25,7 +25,8 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.refs import find_tip, read_refs
+from gitworker.repo.history.conflict_markers import find_marked_files
+from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
@@ -51,12 +52,16 @@ from gitworker.worktrees.commit_work import commit_all, require_no_operation
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A submission: the commit, the number of commits, and the paths that would conflict now."""
+    """A submission: the commit, the number of commits, and the paths that would conflict now.
+
+    `marked` are the changed files in which conflict markers are committed.
+    """
 
     worker: Worker
     commit: Oid
     commits: int
     conflicts: tuple[str, ...]
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +98,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     ref = worker.ref
     _require_landable(session, worker, ref)
     _require_committed(session, worker, submission.commit_message)
-    publish_commits(session)
-    refs = read_refs(session.git, [session.target, ref])
+    refs = publish_commits(session)
     tip = refs.get(ref)
     if tip is None:
         raise _missing_branch(session, worker)
@@ -114,8 +118,9 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     if _is_handed_in(session, worker, tip):
         _report_unchanged(session, worker)
         return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
+    marked = find_marked_files(session.git, base=stack_base.onto, tip=tip) if stack_base else ()
     submitted = _record(session, worker, tip, submission)
-    return Submitted(submitted, tip, int(own), conflict.paths if conflict else ())
+    return Submitted(submitted, tip, int(own), conflict.paths if conflict else (), marked)
 
 
 def _landed_already(session: Session, worker: Worker) -> Submitted:

@@ -63,6 +63,18 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
     assert scene.run("done", "auth") == Answer(0, expected, warning)
 
 
+def test_done_warns_of_conflict_markers(scene: Scene) -> None:
+    """Done names the files with committed conflict markers and hands in all the same."""
+    scene.commit(scene.working(), "a b", "<<<<<<< HEAD\n")
+    warning = (
+        "warning: conflict markers (<<<<<<<) are committed in:\n  a b\n"
+        "hint: git worker diff auth 'a b'\n"
+    )
+    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    assert scene.run("done", "auth") == Answer(0, expected, warning)
+    assert "+<<<<<<< HEAD" in scene.run("diff", "auth", "a b").out
+
+
 def test_approve(scene: Scene) -> None:
     """Approve of a branch that is already on the target prints the commit."""
     scene.submitted()

@@ -82,7 +82,10 @@ def test_an_origin_that_overrides(repository: Path) -> None:
         (["verify.env", "=x"], 2, "verify.env has an entry without a name: '=x'", None),
         (["merge.remote", "origin"], 4, "remote 'origin' does not exist",
          "git remote add origin <url>"),
-        (["target", "trunk"], 4, "branch 'trunk' does not exist", "git branch trunk"),
+        (["target", "trunk"], 4, "branch 'trunk' does not exist",
+         "git branch trunk && git worker config target trunk"),
+        (["target", "mian"], 4, "branch 'mian' does not exist", "git worker config target main"),
+        (["target", "a..b"], 4, "branch 'a..b' does not exist", "git branch --list"),
         (["--unset"], 2, "--unset needs one key", "git worker config --unset <key>"),
         (["gc.days", "2", "--as", "auth"], 1, "worker auth cannot change the settings of the"
          " repository", "git worker send hq <text>"),

@@ -37,6 +37,16 @@ def test_one_beat(scene: Scene) -> None:
     assert beat_of(scene) == ("idle", "other", 0.5)
 
 
+def test_a_lost_task_is_named(scene: Scene) -> None:
+    """The heartbeat of a worker whose task was cancelled is recorded, with a warning."""
+    scene.spawn("auth", "t1")
+    ok(scene.root, "cancel", "auth")
+    warning = "warning: task t1 was cancelled by hq, so worker auth has no task\n"
+    answer = run(scene.root, "heartbeat", env={"GITWORKER_ID": "auth"})
+    assert answer == Answer(0, "", f"{warning}hint: git worker inbox\n")
+    assert beat_of(scene) == ("working", None, None)
+
+
 def test_the_state_file(scene: Scene) -> None:
     """A heartbeat is in the worker's state file when the command returns."""
     worktree = scene.spawn("auth", "t1")

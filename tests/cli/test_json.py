@@ -31,7 +31,7 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "-C", str(worktree), "sync", "--json") == WORKER | {
         "old", "new", "target", "parent",
     }  # fmt: skip
-    handed_in = WORKER | {"commit", "commits", "conflicts"}
+    handed_in = WORKER | {"commit", "commits", "conflicts", "conflict_markers"}
     assert shape(scene, "done", "auth", "--json") == handed_in
     assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER
     assert shape(scene, "--json", "done", "auth", "-m", "Yes") == handed_in

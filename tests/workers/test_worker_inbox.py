@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.agents.launch import LaunchContext, require_worker
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.sweep import sweep
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.lifecycle.take_up import take_up_by_heartbeat
 from gitworker.observe.inbox.inbox import Inbox
 from gitworker.observe.inbox.mail import read_mail
 from gitworker.observe.workers.show import read_show
 from gitworker.observe.workers.status import read_status
+from gitworker.progress import Event, Notice
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
@@ -113,6 +116,16 @@ def test_a_task_that_was_taken_away(world: World, kind: str) -> None:
             verb()
         assert caught.value.message == f"{told}, so worker auth has no task"
         assert caught.value.hint == "git worker inbox"
+    said: list[Event] = []
+    for actor, hint in (("auth", "git worker inbox"), ("hq", "git worker show auth")):
+        session = world.session(identity=actor, report=said.append)
+        take_up_by_heartbeat(session, world.worker("auth"))
+        warning = f"warning: {told}, so worker auth has no task\nhint: {hint}"
+        assert said.pop() == Notice(warning)
+    post = LaunchContext(mine.store, mine.paths, "auth")
+    with pytest.raises(Refused, match=f"{told}, so worker auth has no task") as caught:
+        require_worker(post, "auth")
+    assert caught.value.hint == "git worker assign auth <task>"
     undo(world.session())
     item = read_mail(world.session(place), limit=50).items[-1]
     assert (item.kind, item.text) == ("x-task-returned", "task login is back: git worker show")

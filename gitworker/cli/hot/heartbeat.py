@@ -13,7 +13,7 @@ from gitworker.cli.hot.words import split_words
 from gitworker.errors import Invalid
 from gitworker.model.ids import parse_task_id
 from gitworker.store.heartbeats import STATUSES
-from gitworker.store.messages.mailbox import is_interrupted
+from gitworker.store.messages.mailbox import is_interrupted, task_of_worker
 
 OPTIONS = {"--status": "STATUS", "--progress": "F", "--task": "T", "--as": "ID"}
 
@@ -35,8 +35,9 @@ def run_heartbeat(words: list[str]) -> int | None:
         return None
     name = rest[0] if rest else None
     with place.store.read() as reader:
-        if is_interrupted(reader, require_heartbeat_worker(reader, name, place.actor)):
-            return None  # the full command takes the work up
+        known = require_heartbeat_worker(reader, name, place.actor)
+        if is_interrupted(reader, known) or task_of_worker(reader, known) is None:
+            return None  # the full command takes the work up, or names the lost task
     sign = HeartbeatReport(values.get("--status"), values.get("--task"), progress)
     worker = report_heartbeat(place, name, sign)
     require_claims_kept(place.store, worker)

@@ -7,8 +7,11 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count, short
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
+from gitworker.rules_text import quoted
 from gitworker.service.results import submitted_json
 from gitworker.service.service import Service
+
+MARKED_AT_MOST = 3  # files that a hint names
 
 
 @click.command("done", cls=GitworkerCommand)
@@ -32,7 +35,7 @@ def command(
 
     WORKING becomes IN_REVIEW. Refused if there is uncommitted work (--commit commits it), if the
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
-    with the target.
+    with the target, and if conflict markers are committed in a file that it changes.
 
     --push then publishes the branch under its own name: to --remote, or else to the remote for
     landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
@@ -58,6 +61,13 @@ def command(
             "warning: the branch conflicts with the target in:",
             *(f"  {name}" for name in done.conflicts),
             f"hint: git worker sync --as {done.worker.worker_id}",
+        )))  # fmt: skip
+    if done.marked:
+        files = " ".join(map(quoted, done.marked[:MARKED_AT_MOST]))
+        output.narrate("\n".join((
+            "warning: conflict markers (<<<<<<<) are committed in:",
+            *(f"  {name}" for name in done.marked),
+            f"hint: git worker diff {done.worker.worker_id} {files}",
         )))  # fmt: skip
     fields = submitted_json(done)
     error = None
