@@ -4,6 +4,9 @@ A hint is a command that changes the state, so that the refused command gets fur
 repeated, or one that only reads.
 """
 
+import contextlib
+import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.__main__ import main
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.store.workers import forget_process
 from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from tests.cli.kit import Answer, run
@@ -153,6 +158,20 @@ def withdrawn(world: World) -> None:
     undo(world.session())
 
 
+def unverified(world: World) -> None:
+    """Fail the verify commands."""
+    world.in_review("auth", "login", {"README": "broken\n"})
+    world.git("config", "worker.verify.commands", "! grep broken README")
+    assert run(world.root, "land", "auth").status == 1
+
+
+def unverified_without_agent(world: World) -> None:
+    """Fail the verify commands after the agent has ended."""
+    unverified(world)
+    with world.session().store.write() as writer:
+        forget_process(writer, "auth")
+
+
 def overdue(world: World) -> None:
     """Let a worker at work become stale."""
     stale(world, "auth")
@@ -165,37 +184,118 @@ def overdue_review(world: World) -> None:
 
 WAYS = (
     in_review, approved, failed, rejected, conflicting, rebasing, withdrawn, overdue,
-    overdue_review,
+    overdue_review, unverified, unverified_without_agent,
 )  # fmt: skip
 STEPS = 8
 
 
-def resolve(world: World) -> None:
-    """Resolve the conflict of a stopped rebase, as the author does."""
-    place = world.path("auth")
-    if (place / "README").read_text().startswith("<<<<<<<"):
-        Repo(place).write({"README": "both\n"})
-        world.git("add", "README", cwd=place)
+def moved(world: World) -> None:
+    """Move the worktree by hand."""
+    world.path("auth").rename(world.root.parent / "elsewhere")
+
+
+def removed(world: World) -> None:
+    """Remove the directory of the worktree."""
+    shutil.rmtree(world.path("auth"))
+
+
+def removed_by_git(world: World) -> None:
+    """Remove the worktree as git does."""
+    world.git("worktree", "remove", "--force", "--force", str(world.path("auth")))
+
+
+def switched(world: World) -> None:
+    """Commit on another branch in the worktree."""
+    world.git("switch", "-q", "-c", "side", cwd=world.path("auth"))
+    world.commit("auth", {"beside": "1\n"})
+
+
+def detached(world: World) -> None:
+    """Detach HEAD in the worktree."""
+    world.git("checkout", "-q", "--detach", cwd=world.path("auth"))
+
+
+DAMAGES = (moved, removed, removed_by_git, switched, detached)
+
+
+class Walk:
+    """Runs the commands of hints inside this process and keeps the answers."""
+
+    def __init__(self, world: World, capfd: pytest.CaptureFixture[str]) -> None:
+        self.world = world
+        self.walked: list[str] = []
+        self.answer = Answer(0, "", "")
+        self._capfd = capfd
+
+    def perform(self, command: str) -> Answer:
+        """Run a command in the main checkout; only a shell runs several, and those of git."""
+        for name, word in NAMES.items():
+            command = command.replace(name, word)
+        if not command.startswith("git worker ") or {"&", "|", ";"} & set(command):
+            return follow(self.world, command)
+        self._capfd.readouterr()
+        with contextlib.chdir(self.world.root):
+            status = main(shlex.split(command)[2:])
+        return Answer(status, *self._capfd.readouterr())
+
+    def next_command(self) -> str:
+        """Return the next command of `show`; `status` names no other one."""
+        shown: str = self.perform("git worker show auth --json").document["next"]
+        lines = (line.strip() for line in self.perform("git worker status").out.splitlines())
+        assert [line for line in lines if line.startswith("→")] in ([], [f"→ {shown}"])
+        return shown
+
+    def to_the_landing(self) -> None:
+        """Follow the named commands until the work has landed; a refusal's hint leads on."""
+        while self.world.worker("auth").state != "COMPLETED":
+            assert len(self.walked) < STEPS, "\n".join(self.walked)
+            if self._step(self.next_command()).status != 0:
+                self._author()
+                refused = self.answer
+                assert self._step(next(hints(refused))).status == 0, "\n".join(self.walked)
+
+    def _step(self, command: str) -> Answer:
+        self.answer = self.perform(command)
+        self.walked.append(f"{command}: {self.answer.err}")
+        self._author()
+        return self.answer
+
+    def _author(self) -> None:
+        """Resolve the conflict of a stopped rebase, and repair work that fails, as the author."""
+        place = Path(self.world.worker("auth").worktree or "")
+        if not (place / "README").is_file():
+            return
+        text = (place / "README").read_text()
+        if text.startswith("<<<<<<<"):
+            Repo(place).write({"README": "both\n"})
+            self.world.git("add", "README", cwd=place)
+        elif text.startswith("broken") and self.world.worker("auth").state == "WORKING":
+            self.world.commit("auth", {"README": "repaired\n"})
+
+
+@pytest.fixture
+def walk(quiet: World, capfd: pytest.CaptureFixture[str]) -> Walk:
+    """A walk in a repository without hooks."""
+    return Walk(quiet, capfd)
 
 
 @pytest.mark.parametrize("state", WAYS, ids=lambda state: str(state.__name__))
-def test_the_named_commands_lead_to_the_landing(
-    quiet: World, state: Callable[[World], None]
+def test_the_named_commands_lead_to_the_landing(walk: Walk, state: Callable[[World], None]) -> None:
+    """The next command of `show` and `status`, repeated, lands the work."""
+    state(walk.world)
+    walk.to_the_landing()
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: str(damage.__name__))
+@pytest.mark.parametrize("state", [in_review, approved], ids=lambda state: str(state.__name__))
+def test_damaged_work_lands_by_the_named_commands(
+    walk: Walk, state: Callable[[World], None], damage: Callable[[World], None]
 ) -> None:
-    """The next command of `show`, repeated, lands the work; a refusal's hint leads on."""
-    walked: list[str] = []
-    state(quiet)
-    while quiet.worker("auth").state != "COMPLETED":
-        assert len(walked) < STEPS, "\n".join(walked)
-        command = run(quiet.root, "show", "auth", "--json").document["next"]
-        answer = follow(quiet, command)
-        walked.append(f"{command}: {answer.err}")
-        if answer.status != 0:
-            resolve(quiet)
-            hint = next(hints(answer))
-            answer = follow(quiet, hint)
-            walked.append(f"{hint}: {answer.err}")
-        assert answer.status == 0, "\n".join(walked)
+    """Work in review lands although its worktree was moved, removed or switched meanwhile."""
+    state(walk.world)
+    damage(walk.world)
+    walk.to_the_landing()
+    assert walk.world.show("a") == "1"
 
 
 def test_a_worker_can_follow_its_own_next_command(quiet: World) -> None:
