@@ -69,6 +69,14 @@ class VerificationNotice(NamedTuple):
     text: str
 
 
+class Replaying(NamedTuple):
+    """A worker whose commits are replayed next, and its number among those of the operation."""
+
+    worker: str
+    number: int
+    total: int
+
+
 class WorkersLanded(NamedTuple):
     """Results of a landing that are known before it has ended."""
 
@@ -84,6 +92,7 @@ Event = (
     | BranchSkipped
     | Verifying
     | VerificationNotice
+    | Replaying
     | WorkersLanded
 )
 

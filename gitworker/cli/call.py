@@ -22,6 +22,7 @@ from gitworker.progress import (
     OperationSettled,
     OutputLine,
     Progress,
+    Replaying,
     VerificationNotice,
     Verifying,
     WorkersLanded,
@@ -166,7 +167,7 @@ def show_event(event: Event) -> None:
             _warn("views and logs are not up to date", error)
         case BranchSkipped(ref, error):
             _warn(f"commits on {short_name(ref)} are not published yet", error)
-        case Verifying() | WorkersLanded():  # shown by the command that lands
+        case Verifying() | Replaying() | WorkersLanded():  # shown by the command that lands
             pass
 
 

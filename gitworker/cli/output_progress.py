@@ -11,7 +11,7 @@ from gitworker.cli.call import show_event
 from gitworker.errors import GitWorkerError
 from gitworker.observe.logs.tail import last_lines
 from gitworker.observe.text import cut, one_line, without_escapes
-from gitworker.progress import Event, RunProgress, VerificationNotice, Verifying
+from gitworker.progress import Event, Replaying, RunProgress, VerificationNotice, Verifying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ WIDTH = 80
 
 
 class ProgressLine:
-    """Shows events, and the running verify commands on a line that the end of the `with` removes.
+    """Shows events, and replays and verify commands on a line that the end of the `with` removes.
 
     There is no such line if standard error is not a terminal that can redraw it. If `is_brief`, the
     beginning and the end of a verification are not shown.
@@ -36,14 +36,16 @@ class ProgressLine:
         """Show one event; other lines are written above the progress line."""
         if isinstance(event, Verifying):
             self.show(event.runs)
+        elif isinstance(event, Replaying):
+            self._show_text(replay_text(event))
         elif not (self._is_brief and isinstance(event, VerificationNotice)):
             self.clear()
             show_event(event)
 
     def show(self, runs: Sequence[RunProgress]) -> None:
         """Redraw the line: each run with its seconds, and the last output of the first one."""
-        if self._can_draw and runs:
-            self._draw(cut(runs_text(runs), _columns() - 1))
+        if runs:
+            self._show_text(runs_text(runs))
 
     def clear(self) -> None:
         """Remove the line."""
@@ -59,10 +61,20 @@ class ProgressLine:
         """Remove the line."""
         self.clear()
 
+    def _show_text(self, text: str) -> None:
+        if self._can_draw:
+            self._draw(cut(text, _columns() - 1))
+
     def _draw(self, text: str) -> None:
         with suppress(OSError, GitWorkerError):  # ignore a closed terminal
             output.steer(f"{START}{text}{REST_OF_LINE}")
         self._is_drawn = True
+
+
+def replay_text(event: Replaying) -> str:
+    """Return the worker whose commits are replayed."""
+    place = f" ({event.number} of {event.total})" if event.total > 1 else ""
+    return f"rebasing {event.worker}{place}"
 
 
 def runs_text(runs: Sequence[RunProgress]) -> str:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.cli.output_progress import ProgressLine, runs_text
-from gitworker.progress import OutputLine, RunProgress, VerificationNotice, Verifying
+from gitworker.cli.output_progress import ProgressLine, replay_text, runs_text
+from gitworker.progress import OutputLine, Replaying, RunProgress, VerificationNotice, Verifying
 
 
 def test_the_line(tmp_path: Path) -> None:
@@ -22,10 +22,17 @@ def test_the_line(tmp_path: Path) -> None:
     assert runs_text([waiting]) == "verifying 1 waiting"
 
 
+def test_the_line_of_a_replay() -> None:
+    """One worker is named alone, several with the number among them."""
+    assert replay_text(Replaying("auth", 1, 1)) == "rebasing auth"
+    assert replay_text(Replaying("auth", 2, 9)) == "rebasing auth (2 of 9)"
+
+
 def test_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     """Without a terminal only lasting lines are written."""
     with ProgressLine() as line:
         line(Verifying([RunProgress("auth", "make", 0, "/nowhere")]))
+        line(Replaying("auth", 1, 1))
         line(OutputLine("Receiving objects: 100%"))
         line(VerificationNotice("auth: passed"))
     with ProgressLine(is_brief=True) as line:

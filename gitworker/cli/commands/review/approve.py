@@ -8,6 +8,7 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import left_out_text, short
 from gitworker.cli.options import GitworkerCommand, Text, WorkerName
+from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import Invalid
 from gitworker.service.results import approval_json, approved_json
 from gitworker.workers.approve import Approved, NotApproved
@@ -52,7 +53,8 @@ def command(
         raise Invalid(
             "--at requires one worker", "git worker approve --at <commit> <worker>", code="usage"
         )
-    results = call.service().approve(workers, note=message or "", at=at)
+    with ProgressLine() as progress:
+        results = call.service(progress).approve(workers, note=message or "", at=at)
     if len(workers) == 1:
         (result,) = results
         if isinstance(result, NotApproved):
