@@ -94,6 +94,7 @@ def open_session(
         target=follow_symbolic(repository.common_dir, target.ref),
         actor=actor,
         git_config=git_config,
+        settings_from=target.commit if reads_settings else None,
         report=report,
         is_interactive=is_interactive,
     )
@@ -139,7 +140,7 @@ def _settle_target(
     """Record the target branch once it has a commit; return a note for people, or an empty text."""
     name = short_name(target.ref)
     if recorded is None:
-        if target.exists and not store.is_read_only:
+        if target.commit and not store.is_read_only:
             record_target(store, name)
         return ""
     if name == recorded:
@@ -149,7 +150,7 @@ def _settle_target(
             f"the target stays {recorded}; the setting {named} takes effect with the next command"
             " outside the workers' worktrees"
         )
-    if not target.exists or store.is_read_only or not change_target(store, name, seen=recorded):
+    if not target.commit or store.is_read_only or not change_target(store, name, seen=recorded):
         return ""
     return f"the target is now {name}; it was {recorded}"
 

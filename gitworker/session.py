@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gitworker.config import Settings
 from gitworker.errors import Refused
-from gitworker.model.ids import Ref
+from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, StatePaths, open_regular
 from gitworker.progress import Progress, ignore
@@ -21,9 +21,10 @@ class Session(NamedTuple):
     """The opened repository; `gitworker.app` opens one per command and passes it to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
-    full name of the target branch, `git_config` git's own settings by lower-case key. `report`
-    receives the events of operations. `is_interactive`: a person at a terminal can answer git's
-    questions and watch a transfer.
+    full name of the target branch, `git_config` git's own settings by lower-case key.
+    `settings_from` is the target's commit from which `settings` were read. `report` receives the
+    events of operations. `is_interactive`: a person at a terminal can answer git's questions and
+    watch a transfer.
     """
 
     repository: Repository
@@ -35,6 +36,7 @@ class Session(NamedTuple):
     target: Ref
     actor: str
     git_config: dict[str, str]
+    settings_from: Oid | None = None
     report: Progress = ignore
     is_interactive: bool = False
 

@@ -10,6 +10,7 @@ from gitworker.errors import NotFound
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import anchor_of
 from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.history.diffs import diff_commits
 from gitworker.repo.history.patch_ids import keeps_patches
 from gitworker.repo.plumbing.refs import change_refs, find_tip, read_loose_refs
 from gitworker.repo.replay.replay import ReplayConflict, Replayed, replay
@@ -78,15 +79,22 @@ def replay_onto_target(
     )
 
 
-def carries_all_patches(session: Session, replayed: Replayed, *, memory: ReplayCache) -> bool:
-    """Return True if every commit certainly still has its patch; False proves nothing."""
-    pairs = [(pick.old, pick.new) for pick in replayed.picks]
-    kept = [(old, new) for old, new in pairs if new is not None]
-    return (
-        bool(pairs)
-        and len(kept) == len(pairs)
-        and keeps_patches(session.git, kept, known=memory.changes)
-    )
+def carries_all_patches(
+    session: Session, replayed: Replayed, *, base: Oid, memory: ReplayCache
+) -> bool:
+    """Return True if every commit certainly still has its patch; False proves nothing.
+
+    The same process compares the new tip with `base`; the result is added to `memory`.
+    """
+    kept = [(pick.old, pick.new) for pick in replayed.picks if pick.new is not None]
+    if not kept or len(kept) < len(replayed.picks):
+        return False
+    move = f"{replayed.new} {base}"
+    commits = [oid for pair in kept for oid in pair]
+    changes = diff_commits(session.git, [*commits, move], known=memory.changes)
+    if changes is not None:
+        memory.changes[move] = changes[-1]
+    return keeps_patches(session.git, kept, known=memory.changes)
 
 
 def plan_rewrite(session: Session, worker: Worker, tips: BranchTips, *, new: Oid) -> Rewrite:

@@ -18,7 +18,6 @@ from gitworker.lifecycle.state_files import catch_up
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation, unfinished_operations
-from gitworker.worktrees.pool.half_made import drop_half_made
 
 
 def recover_all(session: Session) -> Settled:
@@ -27,6 +26,8 @@ def recover_all(session: Session) -> Settled:
     Never waits: while another command holds a lock, the open operations are its own. An operation
     that cannot be ended is returned in `left` and raises nothing.
     """
+    from gitworker.worktrees.pool.half_made import drop_half_made  # 10 ms, only after a kill
+
     unpublished = catch_up(session)
     drop_half_made(session)
     with session.store.read() as reader:

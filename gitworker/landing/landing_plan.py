@@ -53,7 +53,7 @@ class _Planner:
         self._session = session
         self._size = window_size(session)
         self._verifier = Verifier(session)
-        self._cache = ReplayCache()
+        self._cache = ReplayCache(session.git_config)
         self._tip: Oid | None = None
         self._tasks: set[str] = set()
         self._waiting = waiting

@@ -12,6 +12,7 @@ from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import came_by_undo
@@ -34,6 +35,7 @@ def merge(
     skip: Collection[str] = (),
     windows: int | None = None,
     is_unattended: bool = False,
+    memory: ReplayCache | None = None,
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
@@ -41,7 +43,8 @@ def merge(
     fast-forward. A worker that does not fit waits until those before it have landed, and is then
     tried on the target alone. A worker that cannot land is reported; the others still land. Workers
     in `skip` are left out, and without a person (`is_unattended`) those whose approval an undo
-    restored. Results are reported as they become known. Raises Refused, before any
+    restored. `memory` are the replays of this command so far. Results are reported as they become
+    known. Raises Refused, before any
     change, if the caller may not land a worker or the repository's verify commands are not trusted,
     and Invalid if the target's settings have an error.
     """
@@ -58,7 +61,7 @@ def merge(
         chosen = [
             one for one in found if one.worker_id not in skip and not _has_landed(session, one)
         ]
-        queue = Queue(session, keep=keep)
+        queue = Queue(session, keep=keep, memory=memory)
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 

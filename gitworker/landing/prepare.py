@@ -125,7 +125,7 @@ def try_out(
     is_reviewed = tips.branch == review.commit_oid
     unchanged = is_reviewed and (
         (outcome.unchanged and base == review.base_oid)  # the very range that was approved
-        or carries_all_patches(session, outcome, memory=memory)
+        or carries_all_patches(session, outcome, base=base, memory=memory)
     )
     if not unchanged and not approval_holds(approved, fingerprints(session.git, base, outcome.new)):
         raise CannotLand(why="the rebase changed the approved patches")

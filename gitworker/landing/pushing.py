@@ -3,7 +3,13 @@
 from contextlib import suppress
 from random import random
 
-from gitworker.branches.remote import NOT_TAKEN_CODES, PushResult, Remote, known_remotes
+from gitworker.branches.remote import (
+    NOT_TAKEN_CODES,
+    PushResult,
+    Remote,
+    known_remotes,
+    open_remote,
+)
 from gitworker.branches.rules_remote import push_delay_s
 from gitworker.errors import Conflict, NotFound
 from gitworker.journal.finish_landing import ANSWERED, PUSHING
@@ -48,10 +54,21 @@ class Pushing:
             raise PushRefused(RemoteMoved(self.remote))
         self.rejected = 0
 
+    @staticmethod
+    def came_too_late(error: Exception) -> bool:
+        """Return whether an error of a landing means that the remote has moved."""
+        return isinstance(error, RemoteMoved)
+
     def delay_s(self) -> float | None:
         """Count a push that came too late; return the delay before the next, None to give up."""
         self.rejected += 1
         return push_delay_s(self.rejected, random())
+
+
+def open_pushing(session: Session) -> Pushing | None:
+    """Return the pushes to the remote of the settings, None without one; raises Refused."""
+    remote = open_remote(session)
+    return None if remote is None else Pushing(remote)
 
 
 def settle_pushes(session: Session) -> None:

@@ -5,26 +5,23 @@ verified, so that reviewers can work. A verified window lands only if the target
 unchanged; otherwise it is rebuilt, and trees that passed are not verified again.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import os
 from contextlib import ExitStack
-from random import randrange
+from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.branches.remote import follow_remote, open_remote
 from gitworker.branches.stack import parent_names
 from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, GitWorkerError
+from gitworker.journal.finish_landing import PUSHING
 from gitworker.journal.recover import finish_interrupted, require_landed
-from gitworker.landing.prepare import Prepared
-from gitworker.landing.pushing import Pushing, RemoteMoved, settle_pushes
-from gitworker.landing.queue_log import close_record, open_record, record_verdict
-from gitworker.landing.queue_verify import TargetFails, WindowVerdict, label_of, verify_window
 from gitworker.landing.rules_queue import next_size, parents_first
 from gitworker.landing.window import land
 from gitworker.landing.window_assembly import Assembly
 from gitworker.lifecycle.rules import is_approved, is_landed
 from gitworker.lifecycle.verdict import send_back_failed
-from gitworker.model.ids import Oid
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice, VerificationNotice, WorkersLanded
 from gitworker.repo.checkout.fastforward import check_forward
@@ -32,16 +29,24 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.worktree_list import find_checkout
-from gitworker.session import Session
-from gitworker.store.operations import find_last_operation
+from gitworker.store.operations import find_last_operation, unfinished_operations
 from gitworker.store.payloads.payload import MergeData
-from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, load_worker
+from gitworker.verify.rules_verify import declared_environment
 from gitworker.verify.target_settings import settings_at
-from gitworker.verify.trust import untrusted_commands
-from gitworker.verify.verify import Verdict, Verifier, require_trusted
-from gitworker.worktrees.pool.pool import lender
+from gitworker.verify.trust import require_trusted, untrusted_commands
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.landing.prepare import Prepared
+    from gitworker.landing.pushing import Pushing
+    from gitworker.landing.queue_verify import TargetFails, WindowVerdict
+    from gitworker.model.ids import Oid
+    from gitworker.session import Session
+    from gitworker.verify.verify import Verdict, Verifier
+
+# A landing without remote and verify commands imports none of the modules for these: 15 ms.
 MOVES = 10  # how often the target may move while a window is verified before we give up
 OUTCOMES = ("landed", "failed")  # outcomes that determine the size of the next window
 # Errors that block every worker: the state of the target's checkout, not the content of a commit.
@@ -65,6 +70,8 @@ def window_size(session: Session) -> int | None:
     settings = session.settings
     if not settings.verify_commands:
         return None
+    from gitworker.store.windows import newest_windows
+
     with session.store.read() as reader:
         last = next((w for w in newest_windows(reader, 5) if w.outcome in OUTCOMES), None)
     return next_size(
@@ -81,16 +88,18 @@ class Queue:
     The caller holds the queue's lock.
     """
 
-    def __init__(self, session: Session, *, keep: bool) -> None:
+    def __init__(self, session: Session, *, keep: bool, memory: ReplayCache | None = None) -> None:
         self.session = session
         self.results: dict[str, Landed | NotLanded] = {}
         self._keep = keep
-        self._cache = ReplayCache()
+        self._cache = memory or ReplayCache(session.git_config)
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
         self._resources = ExitStack()
         self._pushing: Pushing | None = None
-        self._read_at: Oid | None = None  # the target's commit from which the settings were read
+        self._verifier: Verifier | None = None
+        # The target's commit from which the settings were read.
+        self._read_at = None if session.settings.file_faults else session.settings_from
         self._one_by_one = 0  # how many of the next windows have a single worker
         self._moves = 0
         self._failures_in_row = 0  # single workers in a row that could not land
@@ -135,9 +144,28 @@ class Queue:
         if self._waiting:
             require_trusted(session)
         self.session = session
-        self._verifier = self._resources.enter_context(Verifier(session, lend=lender(session)))
-        remote = open_remote(session)
-        self._pushing = None if remote is None else Pushing(remote)
+        declared_environment(session.settings.verify_env, os.environ)  # raises Invalid
+        self._verifier = self._pushing = None
+        if session.settings.merge_remote:
+            from gitworker.landing.pushing import open_pushing
+
+            self._pushing = open_pushing(session)
+
+    def _require_verifier(self) -> Verifier:
+        """Return the verifier of the present settings."""
+        if self._verifier is None:
+            from gitworker.verify.verify import Verifier
+            from gitworker.worktrees.pool.pool import lender
+
+            verifier = Verifier(self.session, lend=lender(self.session))
+            self._verifier = self._resources.enter_context(verifier)
+        return self._verifier
+
+    def _has_passed(self, window: list[Prepared]) -> bool:
+        """Return whether a window needs no verification, or has passed before."""
+        if not self.session.settings.verify_commands:
+            return True
+        return self._require_verifier().known(window[-1].rewrite.new) is not None
 
     def _try_window(self) -> bool:
         """Build a window, verify it and land the passing workers; return False without a window."""
@@ -154,9 +182,11 @@ class Queue:
             window, news = self._build_window(size)
             if not window or not self._require_clear(window):
                 return False
-            if not news and self._verifier.known(window[-1].rewrite.new) is not None:
+            if not news and self._has_passed(window):
                 self._land(window)
                 return True
+            from gitworker.landing.queue_log import open_record
+
             number = open_record(self.session, window, size=size or len(window))
         verified = self._verify(number, window, with_news=news)
         if verified is not None:
@@ -167,10 +197,17 @@ class Queue:
 
     def _refresh(self, remote_tip: Oid | None = None) -> None:
         """Finish interrupted landings, follow remote and settings, publish unpublished commits."""
-        settle_pushes(self.session)
+        with self.session.store.read() as reader:
+            has_pushes = any(one.step == PUSHING for one in unfinished_operations(reader))
+        if has_pushes:
+            from gitworker.landing.pushing import settle_pushes
+
+            settle_pushes(self.session)
         finish_interrupted(self.session)
         require_landed(self.session)
         if remote_tip is not None:
+            from gitworker.branches.remote import follow_remote
+
             follow_remote(self.session, remote_tip)
         tip = find_tip(self.session.git, self.session.repository.common_dir, self.session.target)
         if tip is not None and tip != self._read_at:
@@ -259,6 +296,8 @@ class Queue:
         self, number: int, window: list[Prepared], *, with_news: bool
     ) -> WindowVerdict | None:
         """Verify a window; return None if that is impossible, with the reasons in the results."""
+        from gitworker.landing.queue_log import close_record, record_verdict
+        from gitworker.landing.queue_verify import TargetFails, label_of, verify_window
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
             if verdicts[-1]["cached"]:  # the verifier itself reports the others
@@ -267,7 +306,9 @@ class Queue:
             record_verdict(self.session, number, window, verdicts)
 
         try:
-            verified = verify_window(self.session, self._verifier, window, on_verdict=on_verdict)
+            verified = verify_window(
+                self.session, self._require_verifier(), window, on_verdict=on_verdict
+            )
             if with_news and verified.passing == len(window):
                 return self._verify_news(window, verified)
             return verified
@@ -282,6 +323,9 @@ class Queue:
 
     def _verify_news(self, window: list[Prepared], verified: WindowVerdict) -> WindowVerdict:
         """Verify the last of a window by the settings that it brings, if they are trusted."""
+        from gitworker.verify.verify import Verifier
+        from gitworker.worktrees.pool.pool import lender
+
         tip = window[-1].rewrite.new
         session = self.session._replace(settings=settings_at(self.session, tip))
         if untrusted_commands(session, "verify"):
@@ -300,6 +344,8 @@ class Queue:
     # ------------------------------------------------------------------ landing
     def _conclude(self, number: int, window: list[Prepared], verified: WindowVerdict) -> None:
         """Land the passing workers and send the culprit back, if nothing has changed since."""
+        from gitworker.landing.queue_log import close_record
+
         if not self._is_unchanged(window[: verified.passing + 1]):
             close_record(self.session, number, "moved", verdicts=verified.verdicts)
             self._count_move()
@@ -348,12 +394,13 @@ class Queue:
         push = None if self._pushing is None else self._pushing.push
         self._one_by_one = max(0, self._one_by_one - 1)
         try:
-            results = land(self.session, window, keep=self._keep, push=push)
-        except RemoteMoved as error:
-            self._schedule_retry(error)
-            return 0
+            results = land(
+                self.session, window, keep=self._keep, push=push, known=self._cache.changes
+            )
         except GitWorkerError as error:
-            if push is None or error.code in (*COMMON, "would_overwrite", "ref_moved"):
+            if self._pushing is not None and self._pushing.came_too_late(error):
+                self._schedule_retry(error)
+            elif push is None or error.code in (*COMMON, "would_overwrite", "ref_moved"):
                 self._blocked(window, error)
             elif error.code in DECLINED:
                 self._split_declined(window, error)
@@ -382,6 +429,8 @@ class Queue:
             return
         self._fail(name, error)
         if self._waiting:
+            from random import randrange
+
             self._waiting.insert(0, self._waiting.pop(randrange(len(self._waiting))))
 
     def _schedule_retry(self, error: GitWorkerError) -> None:

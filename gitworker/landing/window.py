@@ -6,7 +6,7 @@ updated or removed afterwards. With a remote the push comes first, and commits t
 have landed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gitworker import clock
@@ -31,6 +31,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
+from gitworker.repo.history.diffs import BlobChange
 from gitworker.repo.plumbing.lock import descriptor_of
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
@@ -62,8 +63,11 @@ def land(
     *,
     keep: bool,
     push: Push | None = None,
+    known: Mapping[str, tuple[BlobChange, ...]] | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
+
+    `known` are changes by `<new> <old>`, as in `ReplayCache`.
 
     `push` sends the commits to the remote first; it raises PushRefused if the remote certainly did
     not take them. Raises the error of the push or the fast-forward if nothing has landed. Once
@@ -89,6 +93,7 @@ def land(
             worktree=checkout,
             reason=reason,
             lock_fd=descriptor_of(session.landing_lock),
+            changes=(known or {}).get(f"{new} {old}"),
         )
     except GitWorkerError as error:
         return _by_journal(session, window, numbers, error)

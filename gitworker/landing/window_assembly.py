@@ -5,12 +5,11 @@ A change of `.gitworker.toml` ends its window: later workers are judged by the n
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from gitworker.branches.remote import require_remote
 from gitworker.branches.stack import Stack, parents_of
 from gitworker.errors import Conflict, GitWorkerError, Invalid, as_gitworker_error
 from gitworker.landing.prepare import DoesNotStack, Prepared, prepare, withdraw
 from gitworker.model.ids import Oid
-from gitworker.radar.radar import conflicting_pairs
+from gitworker.progress import Replaying
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
@@ -57,7 +56,7 @@ class Assembly:
             stacks = parents_of(reader)
         conflicts = self._known_conflicts(list(found.values()), size)
         has_failed = False
-        for name, worker in found.items():
+        for number, (name, worker) in enumerate(found.items(), 1):
             if size is not None and len(window) >= size:
                 break
             tasks = {one.worker.task for one in window}
@@ -66,6 +65,7 @@ class Assembly:
             if any((one.worker.worker_id, name) in conflicts for one in window):
                 continue
             base = window[-1].rewrite.new if window else None
+            self._session.report(Replaying(name, number, len(found)))
             try:
                 window.append(
                     prepare(self._session, worker, onto=base, with_tasks=tasks, memory=self._cache)
@@ -108,6 +108,8 @@ class Assembly:
                 tips[worker.worker_id] = tip
         if target is None or len(tips) < 2:
             return set()
+        from gitworker.radar.radar import conflicting_pairs  # 5 ms, only for several workers
+
         names, commits = list(tips), list(tips.values())
         pairs = conflicting_pairs(self._session, commits, target=target, compute=False)
         return {(names[one], names[other]) for one, other in pairs}
@@ -118,18 +120,21 @@ class Assembly:
         A change that cannot be read, or that names a remote unknown to git, stays approved but
         does not land.
         """
+        known = self._cache.changes
         if not window or not changes_settings(
-            self._session, window[0].base, window[-1].rewrite.new
+            self._session, window[0].base, window[-1].rewrite.new, known=known
         ):
             return window
         for place, one in enumerate(window):
-            if not changes_settings(self._session, one.base, one.rewrite.new):
+            if not changes_settings(self._session, one.base, one.rewrite.new, known=known):
                 continue
             try:
                 brought = settings_at(
                     self._session, one.rewrite.new, owner=one.worker.branch or "the target"
                 )
                 if brought.merge_remote:  # an unknown remote would block every later worker
+                    from gitworker.branches.remote import require_remote  # 3 ms, rarely needed
+
                     require_remote(self._session, brought.merge_remote)
             except Invalid as error:
                 try:

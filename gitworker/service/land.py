@@ -6,9 +6,11 @@ from gitworker.landing.merge import choose, merge
 from gitworker.lifecycle.rules import is_judged
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import WorkersLanded
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
-from gitworker.verify.verify import require_trusted
-from gitworker.workers.approve import NotApproved, approve_all, waiting_workers
+from gitworker.verify.trust import require_trusted
+from gitworker.workers.approve import Approved, NotApproved, approve_all, waiting_workers
+from gitworker.worktrees.prefetched_checks import start_early_checks
 
 
 def land(
@@ -31,7 +33,12 @@ def land(
         to_approve = waiting_workers(session)
     else:
         to_approve = [one.worker_id for one in named if not is_judged(one.state)]
-    approvals = approve_all(session, to_approve, note=note) if to_approve else []
+    checks, memory = None, ReplayCache(session.git_config)
+    if not (keep or everything or session.settings.merge_remote):
+        checks = start_early_checks(session, named, in_review=True)
+    approvals: list[Approved | NotApproved] = []
+    if to_approve:
+        approvals = approve_all(session, to_approve, note=note, memory=memory, checks=checks)
     refused: dict[str, Landed | NotLanded] = {
         one.worker_id: NotLanded(one.worker_id, one.error)
         for one in approvals
@@ -42,6 +49,6 @@ def land(
     if everything:
         return [*refused.values(), *merge(session, [], everything=True, keep=keep, skip=refused)]
     left: list[str] = [one.worker_id for one in named if one.worker_id not in refused]
-    merged = merge(session, left, keep=keep) if left else []
+    merged = merge(session, left, keep=keep, memory=memory) if left else []
     results = refused | {one.worker_id: one for one in merged}
     return [results[one.worker_id] for one in named if one.worker_id in results]

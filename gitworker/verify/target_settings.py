@@ -1,11 +1,13 @@
 """The settings of a commit, as they apply once it is the target."""
 
 import os
+from collections.abc import Mapping, Sequence
 
 from gitworker.config import FILE_NAME, Settings, load_settings
 from gitworker.errors import Invalid
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.opening import read_settings
+from gitworker.repo.status.checkout_status import Change
 from gitworker.session import Session
 from gitworker.verify.rules_verify import declared_environment
 
@@ -36,8 +38,16 @@ def require_valid_file(session: Session) -> None:
         raise Invalid(session.settings.file_faults[0], "git worker doctor")
 
 
-def changes_settings(session: Session, old: Oid, new: Oid) -> bool:
-    """Return True if two commits differ in their `.gitworker.toml`."""
+def changes_settings(
+    session: Session, old: Oid, new: Oid, *, known: Mapping[str, Sequence[Change]]
+) -> bool:
+    """Return True if two commits differ in their `.gitworker.toml`.
+
+    `known` are changes by `<new> <old>`, as in `ReplayCache`.
+    """
+    changes = known.get(f"{new} {old}")
+    if changes is not None:
+        return any(change.path == FILE_NAME for change in changes)
     done = session.git.run(
         "diff-tree", "--quiet", "--no-ext-diff", "--ignore-submodules=none", old, new, "--",
         FILE_NAME, ok=(0, 1),

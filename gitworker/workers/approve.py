@@ -8,7 +8,9 @@ from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
 from gitworker.branches.replay_branch import (
     BranchTips,
+    Rewrite,
     begin_rewrite,
+    carries_all_patches,
     move_to,
     plan_rewrite,
     read_tips,
@@ -30,11 +32,13 @@ from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import LeftOut
 from gitworker.model.worker import WorkerEvent
-from gitworker.progress import Notice
+from gitworker.processes.alongside import Alongside
+from gitworker.progress import Notice, Replaying
 from gitworker.repo.history.patch_ids import fingerprints
 from gitworker.repo.plumbing.lock import hold
-from gitworker.repo.replay.replay import ReplayConflict
+from gitworker.repo.replay.replay import ReplayConflict, Replayed
 from gitworker.repo.replay.replay_cache import ReplayCache
+from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.session import Session
@@ -45,7 +49,8 @@ from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import find_review
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.review import reviewer_of_record
-from gitworker.worktrees.left_out import LeftOutCheck
+from gitworker.worktrees.left_out import find_left_out
+from gitworker.worktrees.prefetched_checks import PrefetchedChecks, forget_early_checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +97,27 @@ def approve(session: Session, name: str, *, note: str = "", at: str | None = Non
 
 
 def approve_all(
-    session: Session, names: Sequence[str], *, note: str = "", at: str | None = None
+    session: Session,
+    names: Sequence[str],
+    *,
+    note: str = "",
+    at: str | None = None,
+    memory: ReplayCache | None = None,
+    checks: PrefetchedChecks | None = None,
 ) -> list[Approved | NotApproved]:
     """Approve several workers in turn; one that cannot be approved does not stop the others.
 
-    `at` requires a single worker.
+    `at` requires a single worker. `memory` keeps the replays for the rest of the command. `checks`
+    are those of a landing that follows at once and deletes the worktrees: a branch whose worktree
+    is clean then stays where it is, since the landing replays it.
     """
     results: list[Approved | NotApproved] = []
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
-        call = _ApproveCall(session, note, at)
-        for name in names:
+        call = _ApproveCall(session, note, at, memory=memory, checks=checks)
+        for number, name in enumerate(names, 1):
+            session.report(Replaying(name, number, len(names)))
             try:
                 results.append(_approve(call, name))
             except (GitWorkerError, OSError) as error:
@@ -126,16 +140,25 @@ def waiting_workers(session: Session) -> list[str]:
 class _ApproveCall:
     """The state that all workers of one approve call share."""
 
-    def __init__(self, session: Session, note: str, at: str | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        note: str,
+        at: str | None,
+        *,
+        memory: ReplayCache | None,
+        checks: PrefetchedChecks | None,
+    ) -> None:
         self.session = session
         self.note = note
         self.at = at
-        self.memory = ReplayCache()
+        self.memory = memory or ReplayCache(session.git_config)
+        self.checks = checks
 
     @cached_property
     def reviewer(self) -> str:
         """Return the reviewer of record; git is asked only once."""
-        return reviewer_of_record(self.session)
+        return reviewer_of_record(self.session, self.memory)
 
 
 def _approve(call: _ApproveCall, name: str) -> Approved:
@@ -143,30 +166,86 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     worker = _check(session, name)
     if is_judged(worker.state):
         return _approved_already(session, worker)
-    check = LeftOutCheck(session, worker)
+    # A landing reports the files that it leaves out itself.
+    left_out = None if call.checks else Alongside(lambda: find_left_out(session, worker))
     tips = read_tips(session, worker)
     stack_base = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, stack_base)
     require_landable(session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target)
     unrequested = _require_requested(call, worker, tips)
     tips = BranchTips(tips.ref, tips.branch, stack_base.onto)
+    own = _OwnPatches(call, tips)
     outcome = replay_onto_target(session, tips, memory=call.memory, exclude=stack_base.exclude)
     if isinstance(outcome, ReplayConflict):
         raise send_back(session, worker, outcome, onto=stack_base.name)
     if outcome.new == tips.target:
         _require_own_commits(session, worker, tips)
     require_published(session, worker, base=tips.target, tip=outcome.new)
-    patches = list(fingerprints(session.git, tips.target, outcome.new))
+    stays = stack_base.stack is None and _stays(call, worker, tips, outcome)
+    new = tips.branch if stays else outcome.new
+    patches = own.read(new)
     reviewer = call.reviewer
     _check_worktree(session, worker, moves=outcome.new != tips.branch)
-    left_out = check.result()
-    planned = plan_rewrite(session, worker, tips, new=outcome.new)
+    files = left_out.result() if left_out else None
+    planned = plan_rewrite(session, worker, tips, new=new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     data = ApproveData(
         ref=rewrite.ref, old=rewrite.old, new=rewrite.new, rescue=rewrite.rescue_ref,
         worktree=rewrite.worktree, admin_dir=rewrite.admin_dir, base=tips.target,
         note=call.note, reviewer=reviewer, identity=session.actor, patches=patches,
     )  # fmt: skip
+    worker = (_record if stays else _move)(session, worker, rewrite, data)
+    moved = rewrite.old if rewrite.old != rewrite.new else None
+    without = (
+        stack_base.stack.parent_branch if stack_base.stack and stack_base.is_withdrawn else None
+    )
+    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without, files)
+
+
+class _OwnPatches:
+    """The texts that an approval records; before a landing git reads them during the replay."""
+
+    def __init__(self, call: _ApproveCall, tips: BranchTips) -> None:
+        self._git = call.session.git
+        self._tips = tips
+        self._early = Alongside(lambda: self._read(tips.branch)) if call.checks else None
+
+    def read(self, tip: Oid) -> list[str]:
+        """Return the texts of the commits that lead from the target to `tip`."""
+        if self._early is not None and tip == self._tips.branch:
+            return self._early.result()
+        return self._read(tip)
+
+    def _read(self, tip: Oid) -> list[str]:
+        return list(fingerprints(self._git, self._tips.target, tip))
+
+
+def _stays(call: _ApproveCall, worker: Worker, tips: BranchTips, outcome: Replayed) -> bool:
+    """Return whether the landing that follows replays a branch, so that it need not move now.
+
+    Only with a clean worktree: a move refuses uncommitted work that would be overwritten.
+    """
+    if call.checks is None or outcome.new == tips.branch:
+        return False
+    stays = (
+        open_operation(worker.admin_dir or "") is None
+        and carries_all_patches(call.session, outcome, base=tips.target, memory=call.memory)
+        and call.checks.is_clean(worker)
+    )
+    if not stays:
+        forget_early_checks(call.session)
+    return stays
+
+
+def _record(session: Session, worker: Worker, _: Rewrite, data: ApproveData) -> Worker:
+    """Record the approval of a branch that stays where it is; return the approved worker."""
+    with session.store.write() as writer:
+        operation = begin_rewrite(writer, worker, "approve", actor=session.actor, data=data)
+        return finish_approval(writer, load_operation(writer, operation))
+
+
+def _move(session: Session, worker: Worker, rewrite: Rewrite, data: ApproveData) -> Worker:
+    """Move the branch and record the approval; return the approved worker."""
     with session.store.write() as writer:
         operation = begin_rewrite(writer, worker, "approve", actor=session.actor, data=data)
     crash_point("approve.journal")
@@ -176,12 +255,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
         give_up(session, operation)
         raise
     crash_point("approve.moved")
-    worker = _finish(session, operation)
-    moved = rewrite.old if rewrite.old != rewrite.new else None
-    without = (
-        stack_base.stack.parent_branch if stack_base.stack and stack_base.is_withdrawn else None
-    )
-    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without, left_out)
+    return _finish(session, operation)
 
 
 def _check(session: Session, name: str) -> Worker:

@@ -1,5 +1,7 @@
 """reject, and the reviewer that is recorded with a verdict."""
 
+import os
+
 from gitworker import clock
 from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
@@ -10,7 +12,9 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.progress import Notice
+from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.records.reviews import record_review
 from gitworker.store.workers import (
@@ -22,16 +26,20 @@ from gitworker.store.workers import (
 )
 
 
-def reviewer_of_record(session: Session) -> str:
-    """Return git's user as `Name <mail>`; raise Refused if git has no user."""
-    ident = session.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 128))
-    if ident.status != 0:
+def reviewer_of_record(session: Session, memory: ReplayCache | None = None) -> str:
+    """Return git's user as `Name <mail>`; raise Refused if git has no user.
+
+    `memory` may have git's answer already.
+    """
+    try:
+        ident = os.fsdecode((memory or ReplayCache()).committer(session.git))
+    except GitFailed as failure:
         raise Refused(
             "git does not know who you are, and a review needs a name",
             "git config user.name <name> && git config user.email <mail>",
-            detail=ident.complaint,
-        )
-    return ident.text.rpartition(">")[0] + ">"
+            detail=failure.detail,
+        ) from failure
+    return ident.rpartition(">")[0] + ">"
 
 
 def reject(session: Session, name: str, *, note: str) -> Worker:

@@ -1,7 +1,5 @@
 """The uncommitted files of a worker that an approval or a landing leaves out."""
 
-import threading
-
 from gitworker.errors import GitWorkerError
 from gitworker.model.outcome import LeftOut
 from gitworker.repo.status.checkout_status import read_status
@@ -35,20 +33,3 @@ def find_rescued(session: Session, removal: RemovalData) -> LeftOut | None:
         return None
     files = tuple(change.path for change in changes_between(session.git, tip, rescued))
     return LeftOut(files, removal.rescue) if files else None
-
-
-class LeftOutCheck:
-    """A thread that looks for the uncommitted files of a worker while its branch is replayed."""
-
-    def __init__(self, session: Session, worker: Worker) -> None:
-        self._found: LeftOut | None = None
-        self._thread = threading.Thread(target=self._find, args=(session, worker), daemon=True)
-        self._thread.start()
-
-    def result(self) -> LeftOut | None:
-        """Return the files; wait for the check to end."""
-        self._thread.join()
-        return self._found
-
-    def _find(self, session: Session, worker: Worker) -> None:
-        self._found = find_left_out(session, worker)

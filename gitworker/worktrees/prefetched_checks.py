@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
-from gitworker.lifecycle.rules import is_approved
+from gitworker.lifecycle.rules import is_approved, waits_for_review
 from gitworker.repo.status.hidden_files import holds_work
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
@@ -44,6 +44,10 @@ class PrefetchedChecks:
         is_fresh = clock.monotonic_ms() - self._started_ms <= FRESH_MS
         return is_fresh and self._workers == {worker.worker_id for worker in workers}
 
+    def is_clean(self, worker: Worker) -> bool:
+        """Return whether a worker's worktree was found clean; wait for its check."""
+        return self.results().get(worker.worker_id) is False
+
     def results(self) -> dict[str, bool]:
         """Return for each worker whether it is dirty, except if git could not read the status."""
         for thread in self._threads:
@@ -67,18 +71,31 @@ class PrefetchedChecks:
 _early: dict[str, PrefetchedChecks] = {}  # the last early checks of each repository
 
 
-def start_early_checks(session: Session, workers: Sequence[Worker]) -> bool:
-    """Start to check worktrees while commits are replayed, if they will be deleted soon.
+def start_early_checks(
+    session: Session, workers: Sequence[Worker], *, in_review: bool = False
+) -> PrefetchedChecks | None:
+    """Check worktrees that will be deleted soon, while commits are replayed.
 
-    Return False, with nothing started, for more workers than threads, before verify commands, and
-    if a worker is not approved, so that its worktree stays.
+    Earlier checks of the same workers go on. Return None, with nothing started, for more workers
+    than threads, before verify commands, and if a worker is not approved, so that its worktree
+    stays. With `in_review`, this command approves workers that wait for their review.
     """
     if len(workers) > THREADS or session.settings.verify_commands:
-        return False
-    if not all(is_approved(worker.state) for worker in workers):
-        return False
-    _early[session.repository.common_dir] = PrefetchedChecks(session, workers, is_calm=True)
-    return True
+        return None
+    for worker in workers:
+        is_waiting = in_review and waits_for_review(worker.state, worker.stale_from)
+        if not (is_waiting or is_approved(worker.state)):
+            return None
+    early = _early.get(session.repository.common_dir)
+    if early is None or not early.covers(workers):
+        early = PrefetchedChecks(session, workers, is_calm=True)
+        _early[session.repository.common_dir] = early
+    return early
+
+
+def forget_early_checks(session: Session) -> None:
+    """Let the landing check again: the files of a worktree are about to change."""
+    _early.pop(session.repository.common_dir, None)
 
 
 def start_checks(session: Session, workers: Sequence[Worker]) -> PrefetchedChecks:

@@ -157,8 +157,8 @@ def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
             8,
             ("done", "auth", "-m", "So it is right"),
         ),  # two of them look for trees that git cannot check out
-        (11, ("approve", "auth")),  # the same two, and one reads authors and messages
-        (25, ("merge", "auth")),
+        (8, ("approve", "auth")),  # the same two
+        (10, ("merge", "auth")),
         (10, ("cancel", "docs")),
         (6, ("undo",)),
         (2, ("fail", "docs", "-m", "No")),
@@ -171,6 +171,23 @@ def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
         background = ("hookentry", f"git -C {scene.root}/.git ")
         ours = [line for line in started if not any(mark in line for mark in background)]
         assert len(ours) <= at_most, (words, ours)
+
+
+def test_land_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
+    """`land` of a branch that is behind the target replays it once and asks git nothing twice."""
+    scene.submitted()
+    scene.commit(scene.root, "other.txt")
+    started = traced(scene, tmp_path, "land", "auth")
+    ours = [line for line in started if "hookentry" not in line and "nice /bin/sh" not in line]
+    assert len(ours) <= 20, ours
+
+
+def test_land_imports_little(scene: Scene) -> None:
+    """Without remote, pool and verify commands `land` loads none of the modules for these."""
+    scene.submitted()
+    rooms = ("radar.", "repo.hooks.", "repo.pool.", "repo.remote.", "verify.verify")
+    slow = tuple(f"gitworker.{room}" for room in rooms)
+    assert [name for name in imported(scene.root, "land", "auth") if name.startswith(slow)] == []
 
 
 def test_a_spawn_from_the_pool_imports_no_parser(scene: Scene) -> None:

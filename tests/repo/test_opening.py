@@ -49,7 +49,7 @@ def test_no_settings(repo: Repo) -> None:
     repo.git("rm", "-q", ".gitworker.toml")
     repo.commit("Elsewhere", dict.fromkeys(NEARLY, TEXT))
     found = target(repo, "main")
-    assert (found.exists, found.settings) == (True, None)
+    assert (found.commit, found.settings) == (repo.head(), None)
 
 
 @pytest.mark.parametrize("kind", ["symbolic link", "directory", "submodule"])

@@ -2,7 +2,9 @@
 
 import pytest
 
+from fixtures.repos import Repo
 from gitworker.errors import Refused
+from gitworker.journal.undo.undo import undo
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.service.land import land
 from tests.workers.world import World, unchanged
@@ -18,6 +20,76 @@ def test_work_in_review_lands(world: World) -> None:
     assert world.states("auth", "login") == ("COMPLETED", "COMPLETED")
     assert not place.exists()
     assert [one["verdict"] for one in world.messages("review_result")] == ["approved"]
+    world.require_sound()
+
+
+def test_the_branch_is_replayed_once(world: World) -> None:
+    """The handed-in commits are approved where they are; an undo gives them back, approved."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    tip = world.tip("auth/login")
+    (result,) = land(world.session(), ["auth"])
+    assert isinstance(result, Landed)
+    assert result.commit != tip
+    assert world.view("auth", "reviews")["commit"] == tip
+    rescues = [ref for ref in world.refs() if ref.startswith("refs/worker/rescue/")]
+    assert [world.refs()[ref] for ref in rescues] == [tip]
+    undo(world.session())
+    assert world.states("auth", "login")[0] == "APPROVED"
+    assert world.tip("auth/login") == tip
+    (again,) = land(world.session(), ["auth"])
+    assert isinstance(again, Landed)
+
+
+def test_lines_beside_those_of_the_target(world: World) -> None:
+    """Commits whose patch changes by the rebase land, too, and the approval covers them."""
+    lines = [f"{number}\n" for number in range(8)]
+    world.advance({"f": "".join(lines)})
+    world.in_review("auth", "login", {"f": "".join([*lines[:6], "mine\n", lines[7]])})
+    world.advance({"f": "".join(["theirs\n", *lines[1:]])})
+    (result,) = land(world.session(), ["auth"])
+    assert isinstance(result, Landed)
+    assert world.view("auth", "reviews")["commit"] == result.commit
+    assert world.show("f").split()[::6] == ["theirs", "mine"]
+
+
+def test_uncommitted_work_in_the_way(world: World) -> None:
+    """Uncommitted work that the rebase would overwrite refuses the approval and stays."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"README": "theirs\n"})
+    Repo(place).write({"README": "unfinished\n"})
+    (result,) = land(world.session(), ["auth"])
+    assert isinstance(result, NotLanded)
+    assert result.error.code == "would_overwrite"
+    assert world.worker("auth").state == "IN_REVIEW"
+    assert (place / "README").read_text() == "unfinished\n"
+
+
+def test_uncommitted_work_beside(world: World) -> None:
+    """Other uncommitted work does not stop the landing; a rescue ref keeps it."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    Repo(place).write({"README": "unfinished\n"})
+    (result,) = land(world.session(), ["auth"])
+    assert isinstance(result, Landed)
+    assert result.left_out is not None
+    assert result.left_out.files == ("README",)
+    assert world.show("README", result.left_out.kept_in) == "unfinished"
+
+
+def test_a_target_that_cannot_follow(world: World) -> None:
+    """Work in the way in the target's checkout leaves the approval, and the next try lands."""
+    world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"b": "2\n"})
+    tip = world.tip("auth/login")
+    Repo(world.root).write({"README": "unfinished\n"})
+    (result,) = land(world.session(), ["auth"])
+    assert isinstance(result, NotLanded)
+    assert result.error.code == "would_overwrite"
+    assert world.worker("auth").state == "APPROVED"
+    assert world.tip("auth/login") == tip
+    world.git("checkout", "-q", "README")
+    assert isinstance(land(world.session(), ["auth"])[0], Landed)
     world.require_sound()
 
 

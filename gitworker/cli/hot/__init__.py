@@ -23,6 +23,10 @@ def run_hot(words: list[str]) -> int | None:
         from gitworker.cli.hot.spawn import run_spawn
 
         return run_spawn(words[1:])
+    if words[0] == "land":
+        from gitworker.cli.hot.land import run_land
+
+        return run_land(words[1:])
     if words[0] == "exec":
         from gitworker.cli.hot.exec import run_exec
 

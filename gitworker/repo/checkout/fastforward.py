@@ -25,7 +25,7 @@ from gitworker.repo.checkout.partial_checkout import (
     put_back,
     renew_entries,
 )
-from gitworker.repo.history.diffs import diff_commits
+from gitworker.repo.history.diffs import BlobChange, diff_commits
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
@@ -41,13 +41,17 @@ NAMED_AT_MOST = 100_000  # characters of paths on a command line; the limit may 
 
 @dataclass(frozen=True, slots=True)
 class TargetMove:
-    """The target's move from `old` to `new`, its reflog message, and the lock that git holds."""
+    """The target's move from `old` to `new`, its reflog message, and the lock that git holds.
+
+    `changes` are the paths that differ between both commits, if they are known.
+    """
 
     ref: Ref
     old: Oid
     new: Oid
     reason: str
     lock_fd: int | None = None
+    changes: tuple[BlobChange, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -64,16 +68,18 @@ def fast_forward(
     worktree: str | None,
     reason: str,
     lock_fd: int | None = None,
+    changes: tuple[BlobChange, ...] | None = None,
 ) -> None:
     """Move the target from `old` to its descendant `new`, together with its checkout.
 
     `worktree` is its checkout (`find_checkout`); `lock_fd` is a lock that git holds while it moves
-    the checkout. The user's hooks run as git runs them. Raises Refused, with nothing changed, if an
-    open operation or uncommitted, untracked or ignored files there are in the way, or `new` does
-    not descend from `old`. Raises Conflict if the target or the checkout moved meanwhile, or if
-    files that git had moved could not be put back.
+    the checkout; `changes` are those between both commits, if known. The user's hooks run as git
+    runs them. Raises Refused, with nothing changed, if an open operation or uncommitted, untracked
+    or ignored files there are in the way, or `new` does not descend from `old`. Raises Conflict if
+    the target or the checkout moved meanwhile, or if files that git had moved could not be put
+    back.
     """
-    step = TargetMove(ref, old, new, reason, lock_fd)
+    step = TargetMove(ref, old, new, reason, lock_fd, changes)
     _check_tip(git, step)
     if worktree is not None:
         _in_checkout(git, step, worktree)
@@ -165,7 +171,9 @@ def _check_worktree(git: Git, step: TargetMove, worktree: str) -> tuple[Change, 
     """Return the changes of the move; raise Refused or Conflict if something is in its way."""
     here = git.at(worktree)
     require_quiet(here, step.ref)
-    found = diff_commits(here, [f"{step.new} {step.old}"])
+    compared = f"{step.new} {step.old}"
+    known = {} if step.changes is None else {compared: step.changes}
+    found = diff_commits(here, [compared], known=known)
     if found is None:
         raise GitFailed(f"git cannot compare {step.old} with {step.new}")
     changes = tuple(change for change in found[0] if is_safe_path(change.path))

@@ -10,7 +10,7 @@ import os
 
 from gitworker.config import FILE_NAME
 from gitworker.errors import Invalid, Refused, Unavailable
-from gitworker.model.ids import Branch, Ref
+from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import ref_of, short_name
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -34,13 +34,13 @@ WORKTREE_SCOPE = "worktree"
 
 
 class TargetAnswer:
-    """The target's ref, whether it has a commit, and the settings file in it (None: no file)."""
+    """The target's ref, its commit or None, and the settings file in it (None: no file)."""
 
-    __slots__ = ("exists", "ref", "settings")
+    __slots__ = ("commit", "ref", "settings")
 
-    def __init__(self, ref: Ref, *, exists: bool, settings: str | None) -> None:
+    def __init__(self, ref: Ref, *, commit: Oid | None, settings: str | None) -> None:
         self.ref = ref
-        self.exists = exists
+        self.commit = commit
         self.settings = settings
 
 
@@ -84,12 +84,12 @@ class OpeningAnswers:
         if not held.keys() >= set(refs):  # a target that could not be foreseen
             held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
         for ref in refs:
-            exists, mode, text = held[ref]
-            if exists:
+            commit, mode, text = held[ref]
+            if commit is not None:
                 name = short_name(ref)
                 text = _usable(mode, text, name) if reads_settings else None
-                return TargetAnswer(ref, exists=True, settings=text)
-        return TargetAnswer(refs[0], exists=False, settings=None)
+                return TargetAnswer(ref, commit=commit, settings=text)
+        return TargetAnswer(refs[0], commit=None, settings=None)
 
     def _answer(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Return git's answer; raise a readable error if git does not open the repository."""
@@ -159,20 +159,23 @@ def _asked(names: Sequence[str]) -> bytes:
     return os.fsencode("".join(asked))
 
 
-def _read(answer: bytes, names: Sequence[str]) -> dict[str, tuple[bool, bytes | None, str | None]]:
-    """Return for each name whether it has a commit, the mode of its settings file, and the text.
+def _read(
+    answer: bytes, names: Sequence[str]
+) -> dict[str, tuple[Oid | None, bytes | None, str | None]]:
+    """Return for each name its commit, the mode of its settings file, and the text.
 
     If git cannot read the commit's tree, the mode is UNREADABLE.
     """
     held = {}
     for name in names:
+        oid = Oid(answer.partition(b" ")[0].decode("ascii", "replace"))
         commit, answer = _next_object(answer)
         file, answer = _next_object(answer)
         oid_size = answer.find(b" ") // 2
         tree, answer = _next_object(answer)
         text = None if file is None else file.decode("utf-8", "replace")
         mode = UNREADABLE if tree is None else _mode(tree, oid_size)
-        held[name] = (commit is not None, mode, text)
+        held[name] = (None if commit is None else oid, mode, text)
     return held
 
 

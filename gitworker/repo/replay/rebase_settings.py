@@ -1,6 +1,7 @@
 """The git settings that influence the result of a rebase."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitworker.repo.plumbing.git import Git
@@ -9,6 +10,7 @@ PATTERN = (
     r"^(commit\.(gpgsign|cleanup)|notes\.rewriteref|merge\.(default|renormalize)|merge\..*\.driver"
     r"|rebase\.backend|i18n\.commitencoding|diff\.algorithm|core\.attributesfile)$"
 )
+MERGE, DRIVER = "merge.", ".driver"
 TRUE = ("true", "yes", "on", "1")
 UTF8 = ("utf-8", "utf8")
 UI_ALGORITHM = (2, 46)  # since then rebase honours diff.algorithm and merge-tree does not
@@ -31,9 +33,12 @@ class RebaseSettings:
     attributes_file: str | None
 
 
-def load_rebase_settings(git: Git) -> RebaseSettings:
-    """Return the settings that apply in the directory of `git`, read by one `git config`."""
-    values, drivers = _read(git)
+def load_rebase_settings(git: Git, known: Mapping[str, str] | None = None) -> RebaseSettings:
+    """Return the settings that apply in the directory of `git`, read by one `git config`.
+
+    `known` are all settings there, if they have been read.
+    """
+    values = _read(git) if known is None else known
     cleanup = values.get("commit.cleanup", "verbatim")
     algorithm = values.get("diff.algorithm", "default")
     merges_otherwise = values.get("rebase.backend") == "apply" or (
@@ -50,24 +55,25 @@ def load_rebase_settings(git: Git) -> RebaseSettings:
     return RebaseSettings(
         needs_rebase=needs_rebase,
         merges_otherwise=merges_otherwise,
-        drivers=frozenset(drivers),
+        drivers=frozenset(
+            name[len(MERGE) : -len(DRIVER)]
+            for name in values
+            if name.startswith(MERGE) and name.endswith(DRIVER)
+        ),
         default_driver=values.get("merge.default"),
         renormalize=_is_true(values.get("merge.renormalize")),
         attributes_file=values.get("core.attributesfile"),
     )
 
 
-def _read(git: Git) -> tuple[dict[str, str], set[str]]:
+def _read(git: Git) -> dict[str, str]:
     done = git.run("config", "-z", "--get-regexp", PATTERN, ok=(0, 1))
     values: dict[str, str] = {}
-    drivers = set()
     for entry in done.text.split("\0"):
         name, newline, value = entry.partition("\n")
-        if name.endswith(".driver"):
-            drivers.add(name[len("merge.") : -len(".driver")])
-        elif name:
+        if name:
             values[name] = value if newline else "true"  # a bare name means true
-    return values, drivers
+    return values
 
 
 def _is_true(value: str | None) -> bool:

@@ -6,7 +6,10 @@ merge programs), a real rebase runs in a scratch worktree. Only new objects are 
 no worktree of the user changes.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
@@ -15,7 +18,9 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.picks import PickConflict, pick_all
 from gitworker.repo.replay.rebase_plan import NeedsRebase, RebasePlan, load_commits, load_plan
 from gitworker.repo.replay.replay_cache import ReplayCache
-from gitworker.repo.replay.scratch_rebase import Rebased, rebase_in_scratch
+
+if TYPE_CHECKING:
+    from gitworker.repo.replay.scratch_rebase import Rebased
 
 # A prediction signs no commit and copies no note.
 WITHOUT_RECORDS = ("commit.gpgSign=false", "notes.rewrite.rebase=false")
@@ -73,19 +78,17 @@ def replay(
     `git` may run in any worktree of the repository, whose settings apply. `scratch_dir` is a
     directory for private files and, if needed, the scratch worktree. The committer is the user,
     now. Hooks do not run. Raises GitFailed if git itself fails, for example if signing is
-    configured and does not work. `memory` caches git's answers for earlier replays of the same
-    command in the same worktree.
+    configured and does not work. `memory` caches git's answers, and the results, of earlier replays
+    of the same command in the same worktree.
     """
     memory = memory or ReplayCache()
-    plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
-    if plan.is_unchanged:
-        return Replayed(topic, (), unchanged=True)
-    if not memory.settings(git).needs_rebase and all(commit.is_rewritable for commit in plan.todo):
-        try:
-            return _in_memory(git, plan, memory=memory, scratch_dir=scratch_dir)
-        except NeedsRebase:
-            pass
-    return _for_real(git, plan, scratch_dir=scratch_dir)
+    key = (git.directory, target, topic, exclude)
+    known = memory.replays.get(key)
+    if isinstance(known, Replayed):
+        return known
+    found = _replay(git, key[1:], scratch_dir=scratch_dir, memory=memory)
+    memory.replays[key] = found
+    return found
 
 
 def predict_conflict(
@@ -119,11 +122,28 @@ def predict_conflict(
             pass
     if not runs_programs:
         raise NeedsRebase
+    from gitworker.repo.replay.scratch_rebase import rebase_in_scratch  # 2 ms, rarely needed
+
     rebased = rebase_in_scratch(
         git, target=target, topic=topic, exclude=exclude, scratch_dir=scratch_dir,
         settings=WITHOUT_RECORDS,
     )  # fmt: skip
     return _stop_of(plan, rebased)
+
+
+def _replay(
+    git: Git, request: tuple[Oid, Oid, Oid | None], *, scratch_dir: str, memory: ReplayCache
+) -> ReplayResult:
+    target, topic, exclude = request
+    plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
+    if plan.is_unchanged:
+        return Replayed(topic, (), unchanged=True)
+    if not memory.settings(git).needs_rebase and all(commit.is_rewritable for commit in plan.todo):
+        try:
+            return _in_memory(git, plan, memory=memory, scratch_dir=scratch_dir)
+        except NeedsRebase:
+            pass
+    return _for_real(git, plan, scratch_dir=scratch_dir)
 
 
 def _in_memory(
@@ -138,6 +158,8 @@ def _in_memory(
 
 
 def _for_real(git: Git, plan: RebasePlan, *, scratch_dir: str) -> ReplayResult:
+    from gitworker.repo.replay.scratch_rebase import rebase_in_scratch  # 2 ms, rarely needed
+
     outcome = rebase_in_scratch(
         git, target=plan.target, topic=plan.topic, exclude=plan.exclude, scratch_dir=scratch_dir
     )

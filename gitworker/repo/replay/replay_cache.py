@@ -3,25 +3,33 @@
 A commit's changes never change; the user's settings and name apply to the whole command.
 """
 
+from collections.abc import Mapping
+
 from gitworker.repo.history.diffs import BlobChange
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.rebase_settings import RebaseSettings, load_rebase_settings
 
 
 class ReplayCache:
-    """git's answers that are valid for one command; `changes` are by commit."""
+    """git's answers that are valid for one command.
 
-    __slots__ = ("_committer", "_settings", "changes")
+    `changes` are by commit, or by `<commit> <other>`; `replays` are results of `replay`.
+    `git_config` are git's settings, if the caller has read them in the directory of the replays.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_committer", "_git_config", "_settings", "changes", "replays")
+
+    def __init__(self, git_config: Mapping[str, str] | None = None) -> None:
         self.changes: dict[str, tuple[BlobChange, ...]] = {}
+        self.replays: dict[object, object] = {}
         self._committer: bytes | None = None
+        self._git_config = git_config
         self._settings: RebaseSettings | None = None
 
     def settings(self, git: Git) -> RebaseSettings:
         """Return the settings that influence the result of a rebase."""
         if self._settings is None:
-            self._settings = load_rebase_settings(git)
+            self._settings = load_rebase_settings(git, self._git_config)
         return self._settings
 
     def committer(self, git: Git) -> bytes:

@@ -4,11 +4,10 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.review.merge import LandingProgress
 from gitworker.cli.commands.review.trusting import offer_trust
+from gitworker.cli.live.landing_results import LandingProgress, worst_status
 from gitworker.cli.options import GitworkerCommand, Text, WorkerName
 from gitworker.errors import Invalid
-from gitworker.model.outcome import NotLanded
 from gitworker.service.results import landed_json
 
 
@@ -39,15 +38,12 @@ def command(
         raise Invalid("name workers, or use --all", "git worker land --all", code="usage")
     offer_trust(call, "verify")
     with LandingProgress(as_json=call.as_json) as progress:
-        results = call.service(progress).land(
+        found = call.service(progress).land(
             workers, everything=everything, keep=keep, note=message or ""
         )
-    if progress.output_error is not None:
-        raise progress.output_error
+        results = progress.require_shown(found)
     if call.as_json:
         output.document({"results": [landed_json(result) for result in results]})
     elif everything and not results:
         output.answer("nothing waits for review, and nothing is approved")
-    return max(
-        (result.error.status for result in results if isinstance(result, NotLanded)), default=0
-    )
+    return worst_status(results)

@@ -9,17 +9,15 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
-from gitworker.cli.fields import left_out_text, short
+from gitworker.cli.live.landing_results import LandingProgress, worst_status
 from gitworker.cli.options import GitworkerCommand, WorkerName
-from gitworker.cli.output_progress import ProgressLine
-from gitworker.errors import GitWorkerError, Invalid
-from gitworker.model.outcome import Landed, NotLanded
-from gitworker.model.ref_names import short_name
-from gitworker.progress import Event, WorkersLanded
+from gitworker.errors import Invalid
 from gitworker.service.results import landed_json, planned_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gitworker.model.outcome import Landed, NotLanded
 
 
 @click.command("merge", cls=GitworkerCommand)
@@ -61,30 +59,7 @@ def command(
         output.document({"results": [landed_json(result) for result in results]})
     elif everything and not results:
         output.answer("nothing is approved")
-    return max(
-        (result.error.status for result in results if isinstance(result, NotLanded)), default=0
-    )
-
-
-class LandingProgress(ProgressLine):
-    """Also prints each result as soon as it is known, except with --json."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        super().__init__()
-        self._as_json = as_json
-        self.output_error: Exception | None = None  # a closed output must not stop the queue
-
-    def __call__(self, event: Event, /) -> None:
-        """Show one event, or print the results that it reports."""
-        if not isinstance(event, WorkersLanded):
-            super().__call__(event)
-            return
-        self.clear()
-        try:
-            if not (self.output_error or self._as_json):
-                print_results(event.results)
-        except (OSError, GitWorkerError) as error:
-            self.output_error = error
+    return worst_status(results)
 
 
 def run_merge(
@@ -92,10 +67,7 @@ def run_merge(
 ) -> list[Landed | NotLanded]:
     """Run `merge` and show its progress."""
     with LandingProgress(as_json=call.as_json) as progress:
-        found = call.service(progress).merge(workers, **options)
-    if progress.output_error is not None:
-        raise progress.output_error
-    return found
+        return progress.require_shown(call.service(progress).merge(workers, **options))
 
 
 def _plan(call: CommandLine, workers: Sequence[str], *, everything: bool) -> int:
@@ -112,22 +84,3 @@ def _plan(call: CommandLine, workers: Sequence[str], *, everything: bool) -> int
     if not found:
         output.answer("nothing is approved")
     return 0
-
-
-def print_results(results: Sequence[Landed | NotLanded]) -> None:
-    """Write a line for each landed worker; write the errors of the others to standard error."""
-    stopped: dict[int, list[NotLanded]] = {}  # an obstacle of several workers is printed once
-    for result in results:
-        if isinstance(result, NotLanded):
-            stopped.setdefault(id(result.error), []).append(result)
-            continue
-        target = short_name(result.target)
-        output.answer(f"{result.worker_id} landed: {target} is at {short(result.commit)}")
-        if result.kept:
-            output.narrate(f"kept {result.kept}: {result.kept_why}")
-    for result in results:
-        if isinstance(result, Landed) and result.left_out is not None:
-            about = f"{result.worker_id}: " if len(results) > 1 else ""
-            output.answer(about + left_out_text(result.left_out))
-    for same in stopped.values():
-        output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
