@@ -7,7 +7,7 @@ from gitworker.config import FILE_NAME, Settings, load_settings
 from gitworker.errors import Invalid
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.opening import read_settings
-from gitworker.repo.status.checkout_status import Change
+from gitworker.repo.status.path_changes import Change
 from gitworker.session import Session
 from gitworker.verify.rules_verify import declared_environment
 
