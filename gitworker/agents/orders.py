@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Store
-    from gitworker.store.records.runs import Run, StoredOrder
+    from gitworker.store.records.runs import StoredOrder
 
 
 class Order:
@@ -67,10 +67,3 @@ def _order(reader: Reader, paths: StatePaths, stored: StoredOrder) -> Order:
     return Order(
         seq=stored.seq, id=stored.id, sender=stored.from_agent, command=command, reason=reason
     )
-
-
-def has_run_to_its_end(run: Run | None, *, task: str | None, pid: int | None) -> bool:
-    """Return True if a worker's agent was supervised and has ended; `pid` is the worker's."""
-    if run is None or run.ended_at_ms is None:
-        return False
-    return run.task_id == task and pid in (None, run.pid)

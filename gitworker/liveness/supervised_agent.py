@@ -1,10 +1,13 @@
-"""Whether a supervised agent lives. Imports little, since it is used before an agent starts."""
+"""Whether a supervised agent lives or has ended.
+
+Imports little, since it is used before an agent starts.
+"""
 
 from __future__ import annotations
 
 from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of
-from gitworker.processes.table import find_start
+from gitworker.processes.table import find_start, is_running
 from gitworker.store.heartbeats import find_heartbeat
 
 FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothing else is known
@@ -27,6 +30,20 @@ def living_agent(reader: Reader, paths: StatePaths, run: Run | None) -> int | No
         return run.pid if may_live(reader, paths, run.worker_id) else None
     start = find_start(run.pid)
     return run.pid if start is not None and start == run.pid_start else None
+
+
+def has_run_to_its_end(run: Run | None, *, task: str | None, pid: int | None) -> bool:
+    """Return True if a worker's agent was supervised and has ended; `pid` is the worker's."""
+    if run is None or run.ended_at_ms is None:
+        return False
+    return run.task_id == task and pid in (None, run.pid)
+
+
+def may_be_resumed(run: Run) -> bool:
+    """Return whether the supervisor of an ended run lives or may live: it can start a round."""
+    if not is_local(origin_of(run)):
+        return True
+    return is_running(run.supervisor_pid, run.supervisor_start) is not False
 
 
 def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = FRESH_MS) -> bool:

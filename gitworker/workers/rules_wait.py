@@ -17,11 +17,17 @@ STATES: Mapping[str, WorkerState] = MappingProxyType(
 AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING})
 # From these a worker reaches no other state until a command gives it work again.
 STOPPED = frozenset({WorkerState.FAILED, WorkerState.IDLE})
+# Goals that only the worker's agent brings about, by handing work in.
+OF_AGENT = frozenset({VERDICT, LANDED, "in_review", "approved", "completed"})
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """A worker at one moment; `has_verdict` and `has_landed` concern its task."""
+    """A worker at one moment; `has_verdict` and `has_landed` concern its task.
+
+    `agent_ended`: its supervised agent has ended, and no supervisor waits to resume it.
+    `is_unchanged`: the state is the one that the agent has left.
+    """
 
     worker: str
     state: WorkerState
@@ -30,6 +36,17 @@ class WorkerFacts:
     waits_for_author: bool
     has_verdict: bool
     has_landed: bool
+    stale_from: WorkerState | None = None
+    agent_ended: bool = False
+    is_unchanged: bool = False
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether a worker that should be at work has no agent any more."""
+        if self.state is WorkerState.STALE:
+            return self.agent_ended and self.stale_from is WorkerState.WORKING
+        was_left = self.agent_ended and (self.is_unchanged or self.waits_for_author)
+        return was_left and self.state is WorkerState.WORKING
 
 
 def parse_goal(text: str) -> str:
@@ -51,7 +68,7 @@ def is_reached(goal: str, facts: WorkerFacts) -> bool:
     if goal == LANDED:
         return facts.has_landed
     if goal == REST:
-        return facts.waits_for_author or facts.state not in AT_WORK
+        return facts.waits_for_author or facts.is_left or facts.state not in AT_WORK
     return facts.state is STATES[goal]
 
 
@@ -66,6 +83,14 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
     if now.state in STOPPED:
         reason = f": {now.last_error}" if now.last_error else ""
         return Refused(f"{now.worker} is {now.state}{reason}", f"git worker show {now.worker}")
+    if now.is_left and goal in OF_AGENT:
+        came_back = "its work was sent back after its agent had ended"
+        idle = "its agent ended without handing anything in"
+        return Refused(
+            f"{now.worker} is {now.state}: {came_back if now.waits_for_author else idle}",
+            f"git worker resume {now.worker}   # or look first: git worker show {now.worker}",
+            code="agent_ended",
+        )
     return None
 
 

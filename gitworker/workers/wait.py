@@ -9,9 +9,11 @@ from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.following.listen import listen
 from gitworker.journal.settle import settle
+from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.model.worker import WorkerState
 from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.store.records.landings import find_landing
+from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, load_worker
 from gitworker.workers.rules_wait import (
     REST,
@@ -26,18 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gitworker.session import Session
+    from gitworker.store.records.runs import Run
 
 SETTLE_EVERY_S = 10.0  # overdue workers are recorded by commands only, and this one is running
+LOOK_EVERY_S = 2.0  # the end of a supervisor is not published
 
 
 class Waited(NamedTuple):
-    """The worker at the end of a wait; `verdict` is the payload of the last verdict, if any."""
+    """The worker at the end of a wait; `verdict` is the payload of the last verdict, if any.
+
+    `agent_ended`: it is still at work, but its supervised agent has ended.
+    """
 
     worker: str
     task: str | None
     state: WorkerState
     verdict: Mapping[str, Any] | None
     has_landed: bool
+    agent_ended: bool = False
 
 
 def wait_for(
@@ -51,12 +59,13 @@ def wait_for(
     """Return as soon as the worker reaches the goal, which may be now.
 
     `goal` is a state, `verdict` (on the last hand-in) or `landed`; None waits until the worker is
-    no longer at work. Raises Refused (`timeout`) after `timeout_s` seconds, and Refused if the
-    worker failed or lost its task, so that it cannot reach the goal. `also`: see `moments`.
+    no longer at work. Raises Refused (`timeout`) after `timeout_s` seconds, and Refused if it
+    cannot reach the goal: it failed, lost its task, or its agent ended (`agent_ended`) before it
+    handed anything in. `also`: see `moments`.
     """
     chosen = REST if goal is None else parse_goal(goal)
     first: WorkerFacts | None = None
-    for _ in moments(session, timeout_s, also=also):
+    for _ in moments(session, timeout_s, also=also, every_s=LOOK_EVERY_S):
         facts, waited = _read(session, worker)
         if is_reached(chosen, facts):
             return waited
@@ -68,12 +77,17 @@ def wait_for(
 
 
 def moments(
-    session: Session, timeout_s: float | None, *, also: Mapping[int, int] | None = None
+    session: Session,
+    timeout_s: float | None,
+    *,
+    also: Mapping[int, int] | None = None,
+    every_s: float = SETTLE_EVERY_S,
 ) -> Iterator[None]:
-    """Yield now and after each change on the bus, until the time is over (None: never).
+    """Yield now, after each change on the bus, and after `every_s` seconds without one.
 
-    Overdue workers are recorded meanwhile. `also` maps descriptors to poll(2) events; raises
-    BrokenPipeError if one is ready, since it is the closed output.
+    It ends when the time is over (None: never). Overdue workers are recorded meanwhile. `also` maps
+    descriptors to poll(2) events; raises BrokenPipeError if one is ready, since it is the closed
+    output.
     """
     until = math.inf if timeout_s is None else clock.monotonic_ms() + timeout_s * 1000
     settled_at = clock.monotonic_ms()
@@ -83,7 +97,7 @@ def moments(
             left_s = (until - clock.monotonic_ms()) / 1000
             if left_s <= 0:
                 return
-            pause_s = min(left_s, SETTLE_EVERY_S)
+            pause_s = min(left_s, every_s)
             end = clock.monotonic_ms() + pause_s * 1000
             if not waker.wait(pause_s, also=also) and clock.monotonic_ms() < end:
                 raise BrokenPipeError
@@ -97,11 +111,27 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
         found = load_worker(reader, worker.worker_id)
         verdict = newest_verdict(reader, found.worker_id, found.task_id)
         has_landed = find_landing(reader, found.worker_id, found.task_id) is not None
+        run = find_latest_run(reader, found.worker_id)
     facts = WorkerFacts(
         found.worker_id, found.state, found.task_id, found.last_error,
         waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
-        has_landed=has_landed,
+        has_landed=has_landed, stale_from=found.stale_from,
+        agent_ended=_has_ended(run, found), is_unchanged=_is_unchanged(run, found),
     )  # fmt: skip
     payload = message_fields(verdict, blobs=session.paths.blobs)["payload"] if verdict else None
     shown = payload if isinstance(payload, dict) else None
-    return facts, Waited(found.worker_id, found.task_id, found.state, shown, has_landed)
+    return facts, Waited(
+        found.worker_id, found.task_id, found.state, shown, has_landed, agent_ended=facts.is_left
+    )
+
+
+def _has_ended(run: Run | None, worker: Worker) -> bool:
+    """Return whether the worker's supervised agent has ended, and no supervisor can resume it."""
+    has_ended = has_run_to_its_end(run, task=worker.task_id, pid=worker.pid)
+    return run is not None and has_ended and not may_be_resumed(run)
+
+
+def _is_unchanged(run: Run | None, worker: Worker) -> bool:
+    """Return whether a worker's state has not changed since the end of its agent."""
+    ended_at_ms = run.ended_at_ms if run else None
+    return ended_at_ms is not None and worker.state_changed_at_ms <= ended_at_ms

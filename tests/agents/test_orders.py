@@ -232,3 +232,16 @@ def events(auth: SupervisedWorker) -> list[str]:
     rows = auth.world.query("SELECT event FROM transitions WHERE machine = 'task' ORDER BY seq")
     names = [str(row[0]) for row in rows]
     return names[names.index("AGENT_STARTED") + 1 :]
+
+
+def test_a_wait_without_an_agent(auth: SupervisedWorker) -> None:
+    """A wait ends at once if the agent has ended and handed nothing in, and names the next step."""
+    root = auth.world.root
+    auth.exec("true")
+    waited = run(root, "wait", "auth", "--for", "landed")
+    assert waited.status == 1
+    assert waited.err.startswith(
+        "error: auth is WORKING: its agent ended without handing anything in\n"
+        "hint: git worker resume auth "
+    )
+    assert ok(root, "wait", "auth") == "auth is WORKING, and its agent has ended"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitworker.agents import rules
-from gitworker.agents.orders import has_run_to_its_end
 from gitworker.agents.rules import (
     COMMAND_MAX,
     REASON_MAX,
@@ -31,7 +30,6 @@ from gitworker.agents.rules import (
 from gitworker.errors import Conflict, Refused
 from gitworker.model.worker import WorkerState
 from gitworker.states.worker_machine import state_words
-from gitworker.store.records.runs import Run
 
 
 @pytest.mark.parametrize("state", [state.value for state in WorkerState])
@@ -213,14 +211,3 @@ def test_the_command_after_an_order(
     """It shows the effect of the order, or goes on without an agent."""
     found = next_after_order("auth", command, state, stale_from=None, has_ended=has_ended)
     assert found == f"git worker {expected} auth"
-
-
-def test_an_agent_that_has_ended() -> None:
-    """Only the worker's own last supervised agent counts, and no process of another kind since."""
-    assert not has_run_to_its_end(None, task="t", pid=None)
-    run = Run({"task_id": "t", "pid": 7, "ended_at_ms": None})
-    assert not has_run_to_its_end(run, task="t", pid=7)
-    run.ended_at_ms = 9
-    assert has_run_to_its_end(run, task="t", pid=7)
-    assert not has_run_to_its_end(run, task="t2", pid=7)
-    assert not has_run_to_its_end(run, task="t", pid=8)

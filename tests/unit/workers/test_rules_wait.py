@@ -1,5 +1,7 @@
 """When a wait for a worker is over."""
 
+from typing import Any
+
 import pytest
 
 from gitworker.errors import Invalid
@@ -24,12 +26,19 @@ def facts(
     waits: bool = False,
     verdict: bool = False,
     landed: bool = False,
+    **agent: Any,
 ) -> WorkerFacts:
     """Return the facts about worker auth."""
     found = None if task is None else TaskId(task)
     return WorkerFacts(
-        "auth", state, found, error, waits_for_author=waits, has_verdict=verdict, has_landed=landed
-    )
+        "auth", state, found, error, waits_for_author=waits, has_verdict=verdict, has_landed=landed,
+        **agent,
+    )  # fmt: skip
+
+
+def left(state: WorkerState = S.WORKING, **other: Any) -> WorkerFacts:
+    """Return the facts about worker auth after its supervised agent has ended."""
+    return facts(state, agent_ended=True, **other)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +69,8 @@ def test_unknown_goals() -> None:
         ("rest", facts(S.WORKING), False),
         ("rest", facts(S.WORKING, waits=True), True),
         ("rest", facts(S.STALE), True),
+        ("rest", left(is_unchanged=True), True),
+        ("rest", left(), False),
         ("failed", facts(S.FAILED), True),
         ("failed", facts(S.STALE), False),
     ],
@@ -78,12 +89,39 @@ def test_reached(goal: str, now: WorkerFacts, reached: bool) -> None:
         (facts(), facts(S.IDLE, task=None), "auth no longer has task t1"),
         (facts(), facts(task="t2"), "auth no longer has task t1"),
         (facts(S.IDLE, task=None), facts(S.IDLE, task=None), "auth has no task"),
+        (
+            facts(),
+            left(is_unchanged=True),
+            "auth is WORKING: its agent ended without handing anything in",
+        ),
+        (
+            facts(),
+            left(waits=True),
+            "auth is WORKING: its work was sent back after its agent had ended",
+        ),
+        (
+            facts(),
+            left(S.STALE, stale_from=S.WORKING),
+            "auth is STALE: its agent ended without handing anything in",
+        ),
+        (facts(), left(S.STALE, stale_from=S.IN_REVIEW), None),
+        (facts(), left(S.IN_REVIEW, is_unchanged=True), None),
+        (facts(), left(), None),
     ],
 )
 def test_vain_waits(first: WorkerFacts, now: WorkerFacts, message: str | None) -> None:
-    """A wait ends when the worker fails or loses its task."""
+    """A wait ends when the worker fails, loses its task, or is left by its agent."""
     refusal = wait_refusal("landed", first, now)
     assert (refusal and refusal.message) == message
+
+
+def test_goals_without_an_agent() -> None:
+    """The state that silence brings about is waited for, and the refusal names the next command."""
+    assert wait_refusal("failed", facts(), left(is_unchanged=True)) is None
+    refusal = wait_refusal("verdict", facts(), left(is_unchanged=True))
+    assert refusal is not None
+    assert (refusal.code, refusal.status) == ("agent_ended", 1)
+    assert (refusal.hint or "").startswith("git worker resume auth ")
 
 
 def test_timeouts() -> None:

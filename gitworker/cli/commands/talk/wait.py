@@ -29,7 +29,8 @@ def command(
     Returns at once if that is so already: `verdict` is the verdict on the last hand-in, and any
     verdict counts. Without --for it waits until the worker is no longer at work: handed in, ended,
     or returned without an agent. Prints the state, and the verdict if there is one. The exit status
-    is 1 after the timeout, and as soon as the worker fails or loses its task.
+    is 1 after the timeout, and as soon as the worker fails, loses its task, or its supervised agent
+    has ended without handing anything in.
 
     \b
       git worker wait auth --for verdict --timeout 600
@@ -40,4 +41,5 @@ def command(
     verdict = waited.verdict or {}
     words = [str(verdict[key]) for key in ("verdict", "note", "reason") if verdict.get(key)]
     shown = f" ({': '.join(words)})" if words else ""
-    call.show(f"{waited.worker} is {waited.state}{shown}", **waited_json(waited))
+    ended = ", and its agent has ended" if waited.agent_ended else ""
+    call.show(f"{waited.worker} is {waited.state}{shown}{ended}", **waited_json(waited))
