@@ -9,6 +9,7 @@ from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import bring_to_work
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.supervised_agent import living_agent
+from gitworker.observe.logs.tail import find_agent_log, log_size
 from gitworker.paths import StatePaths
 from gitworker.processes.table import find_start
 from gitworker.store.api import Writer
@@ -53,7 +54,7 @@ def record_start(
     run = begin_run(
         writer, name, task, command=command, process=(pid, start),
         supervisor=(os.getpid(), find_start(os.getpid())), origin=here, now=now,
-        request=request,
+        request=request, log_start_bytes=log_size(find_agent_log(paths.logs, found)),
     )  # fmt: skip
     payload = {"pid": pid, "run": run.id, "command": command}
     started = Outgoing("agent_started", sender=name, correlation_id=task, payload=payload)

@@ -205,3 +205,11 @@ def test_the_log_of_a_detached_agent(scene: Scene) -> None:
         shown = ""
         while "last words" not in shown or "it ended with status 3" not in shown:
             shown += read_line(follower)
+        assert "first words" in shown, "its output from before counts"
+        follower.communicate(timeout=DEADLINE_S)
+        assert follower.returncode == 0
+    again = scene.run("log", "auth", "--follow", "--json", "--type", "log")
+    lines = [line["line"] for line in again.lines if "line" in line]
+    assert (lines, again.status) == (["first words", "last words"], 0)
+    ended = "the agent of auth has ended: it ended with status 3; next: git worker show auth\n"
+    assert again.err == ended

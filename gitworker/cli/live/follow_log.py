@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from gitworker.cli import output
 from gitworker.cli.live.live import ViewWaker
 from gitworker.observe.logs.events import Event, json_event
+from gitworker.observe.logs.followed_run import end_text, find_followed_run, is_over, newest_run
 from gitworker.observe.logs.log import Log, LogFollower, event_line
 from gitworker.observe.logs.log_filter import LogFilter
 from gitworker.session import Session
@@ -21,18 +22,28 @@ def follow_log(
     *,
     as_json: bool,
     types: frozenset[str] = frozenset(),
+    whole_run: bool = False,
 ) -> None:
     """Print the past events, then new ones, until the state directory or the reader disappears.
 
-    Only those of `types` are printed, as of `LogFilter`; all if it is empty.
+    Only those of `types` are printed, as of `LogFilter`; all if it is empty. With `whole_run` the
+    log of the worker's supervised agent is printed from the start of its run, and ends with it.
     """
     wants = LogFilter(types=types).wants
-    follower = LogFollower(session, worker, log.position)
+    run = find_followed_run(session, worker.worker_id) if whole_run and worker else None
+    start = None if run is None else run.log_start_bytes or 0
+    follower = LogFollower(session, worker, log.position, log_start=start)
     try:
         with ViewWaker(session) as lookout:
             _print(log.events, as_json=as_json)
             is_new = True
             while not lookout.is_over:
+                run = newest_run(session, run) if run is not None and is_new else run
+                if run is not None and is_over(run):
+                    last = (*follower.news(), *follower.last_lines())
+                    _print(filter(wants, last), as_json=as_json)
+                    output.narrate(end_text(run))
+                    return
                 events = follower.news() if is_new else follower.lines()
                 _print(filter(wants, events), as_json=as_json)
                 pause_s = CHECK_LOG_S if follower.has_agent_log else CHECK_EVENTS_S

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from gitworker.observe.logs.tail import Tail, find_agent_log
+from gitworker.observe.logs.tail import Tail, find_agent_log, log_size
 from gitworker.observe.rules_agents import is_expected
 
 if TYPE_CHECKING:
@@ -19,22 +18,31 @@ class AgentLogs:
 
     With a `worker`, its log is followed in every state, also a log that was kept after its worktree
     was removed. Without one, the logs of the workers at work are followed, and only their files are
-    open. Lines written before this object was made are skipped.
+    open. Lines written before this object was made are skipped; those of the worker after the byte
+    `start` are not, if it is given.
     """
 
-    def __init__(self, kept_logs: str, workers: Iterable[Worker], worker: Worker | None) -> None:
+    def __init__(
+        self,
+        kept_logs: str,
+        workers: Iterable[Worker],
+        worker: Worker | None,
+        *,
+        start: int | None = None,
+    ) -> None:
         self._kept_logs = kept_logs
         self._only = worker.worker_id if worker else None
         self._tails: dict[str, Tail] = {}
         self._sizes: dict[str, int] = {}  # of the logs that existed when we began
         if worker is not None:
-            self._tails[worker.worker_id] = Tail(find_agent_log(kept_logs, worker))
+            path = find_agent_log(kept_logs, worker)
+            self._tails[worker.worker_id] = Tail(path, whole=start is not None, start=start or 0)
             return
         known = list(workers)
         for one in known:
             path = self._log_of(one)
             if path is not None:
-                self._sizes[path] = _size(path)
+                self._sizes[path] = log_size(path)
         self.follow(known)
 
     @property
@@ -63,12 +71,16 @@ class AgentLogs:
         for name in self._tails.keys() - at_work:
             tail = self._tails.pop(name)
             if tail.path is not None:
-                self._sizes[tail.path] = _size(tail.path)
+                self._sizes[tail.path] = log_size(tail.path)
             tail.close()
 
     def read(self) -> list[tuple[str, str]]:
         """Return the new complete lines with their workers, at most one mebibyte per worker."""
         return [(name, line) for name in sorted(self._tails) for line in self._tails[name].read()]
+
+    def rest(self) -> list[tuple[str, str]]:
+        """Return the lines without an end; their agents have ended."""
+        return [(name, line) for name in sorted(self._tails) for line in self._tails[name].rest()]
 
     def close(self) -> None:
         """Close the files."""
@@ -81,10 +93,3 @@ class AgentLogs:
             if before is not None:
                 before.close()
             self._tails[name] = Tail(path, whole=True, start=start)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0

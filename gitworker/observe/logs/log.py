@@ -83,17 +83,25 @@ class LogFollower:
     """Read the events after a position again and again; nothing is written.
 
     With a worker: the events of the worker and of every task that it gets, and the log of its
-    agent. Without: all events, and the logs of the agents at work.
+    agent, from the byte `log_start` on if it is given. Without: all events, and the logs of the
+    agents at work.
     """
 
-    def __init__(self, session: Session, worker: Worker | None, position: LogPosition) -> None:
+    def __init__(
+        self,
+        session: Session,
+        worker: Worker | None,
+        position: LogPosition,
+        *,
+        log_start: int | None = None,
+    ) -> None:
         self._session = session
         self._worker = worker.worker_id if worker else None
         self._position = position
         self._tasks = {worker.task_id} if worker else set()
         with session.store.read() as reader:
             workers = all_workers(reader)
-        self._logs = AgentLogs(session.paths.logs, workers, worker)
+        self._logs = AgentLogs(session.paths.logs, workers, worker, start=log_start)
         self._lines: dict[str, int] = {}
 
     @property
@@ -119,7 +127,16 @@ class LogFollower:
 
     def lines(self) -> tuple[Event, ...]:
         """Return only the lines that agents logged since the last call."""
-        found = self._logs.read()
+        return self._events(self._logs.read())
+
+    def last_lines(self) -> tuple[Event, ...]:
+        """Return all that is left in the logs of agents that have ended."""
+        events: tuple[Event, ...] = ()
+        while lines := self._logs.read():
+            events += self._events(lines)
+        return events + self._events(self._logs.rest())
+
+    def _events(self, found: list[tuple[str, str]]) -> tuple[Event, ...]:
         now = clock.now_ms() if found else 0
         events = []
         for worker, line in found:

@@ -64,6 +64,14 @@ def last_lines(path: str, number: int) -> tuple[list[str], int]:
         return [], 0
 
 
+def log_size(path: str | None) -> int:
+    """Return the size of a log in bytes; 0 if it does not exist."""
+    try:
+        return 0 if path is None else os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 class Tail:
     """Read the lines written to a file from now on; a file that appears later from its start.
 
@@ -100,6 +108,11 @@ class Tail:
             lines.append(self._rest)
             self._rest = b""
         return [_text(line) for line in lines]
+
+    def rest(self) -> list[str]:
+        """Return the last line, if it has no end yet; the log must be complete."""
+        rest, self._rest = self._rest, b""
+        return [_text(rest)] if rest else []
 
     def _new_bytes(self) -> bytes:
         if self._fd < 0:

@@ -26,6 +26,7 @@ class RunResult(NamedTuple):
     cost_usd: float | None
     failure: str | None
     resets_at_ms: int | None
+    paused_at_ms: int | None = None
 
 
 class RunReportRow(NamedTuple):

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One run; it is open until `ended_at_ms`. `why` is the recorded reason to end an orphan."""
+    """One run; it is open until `ended_at_ms`. `why` is the recorded reason to end an orphan.
+
+    `log_start_bytes` is the size of the agent's log at its beginning, if that is known; `reason` is
+    its failure in words. Only the newest run of a worker has these two.
+    """
 
     __slots__ = (
-        "boot_id", "command", "ended_at_ms", "host", "id", "paused_at_ms", "pid", "pid_ns",
-        "pid_start", "started_at_ms", "supervisor_pid", "supervisor_start", "task_id", "why",
-        "worker_id",
+        "boot_id", "command", "ended_at_ms", "host", "id", "log_start_bytes", "paused_at_ms", "pid",
+        "pid_ns", "pid_start", "reason", "started_at_ms", "supervisor_pid", "supervisor_start",
+        "task_id", "why", "worker_id",
     )  # fmt: skip
     id: int
     worker_id: str
@@ -34,6 +38,8 @@ class Run:
     ended_at_ms: int | None
     paused_at_ms: int | None
     why: str | None
+    reason: str | None
+    log_start_bytes: int | None
 
     def __init__(self, row: Row) -> None:
         for name in self.__slots__:
@@ -77,17 +83,18 @@ def begin_run(
     origin: Origin,
     now: int,
     request: str | None = None,
+    log_start_bytes: int = 0,
 ) -> Run:
     """Record a new run with its two processes, each a pid and a start time; return it.
 
-    `request` repeats the run, as JSON.
+    `request` repeats the run, as JSON. `log_start_bytes` is the present size of the agent's log.
     """
     host, boot_id, pid_ns = origin
     row = writer.row(
         "runs.insert",
         worker=worker, task=task, command=command, supervisor_pid=supervisor[0],
         supervisor_start=supervisor[1], pid=process[0], pid_start=process[1], host=host,
-        boot_id=boot_id, pid_ns=pid_ns, now=now, request=request,
+        boot_id=boot_id, pid_ns=pid_ns, now=now, request=request, log_start_bytes=log_start_bytes,
     )  # fmt: skip
     assert row is not None
     return Run(row)

@@ -44,9 +44,10 @@ def command(
     Shows state changes, commits and messages of all workers, or of one worker and its task, in
     order of time. A terminal shows local times, and a long log in git's pager; other output has
     times in UTC. With --follow it continues until Ctrl-C, and also shows new lines of .worker.log:
-    of the named worker, or else of all workers at work. These lines have no time of their own. They
-    get the time at which they were read, or with --agent-log the time of the file's last change.
-    With --follow, --json prints JSON Lines.
+    of the named worker, or else of all workers at work. If an agent of the named worker runs under
+    supervision, its lines are shown from the start of its run, and its end ends the command. These
+    lines have no time of their own. They get the time at which they were read, or with --agent-log
+    the time of the file's last change. With --follow, --json prints JSON Lines.
 
     \b
       git worker log auth -n 20
@@ -71,4 +72,5 @@ def command(
 
     session = call.open_to_read()
     named = None if worker is None else call.worker(session, worker)
-    follow_log(session, named, log, as_json=call.as_json, types=chosen)
+    whole = not agent_lines
+    follow_log(session, named, log, as_json=call.as_json, types=chosen, whole_run=whole)

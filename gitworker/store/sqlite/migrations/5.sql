@@ -19,6 +19,8 @@ END;
 
 -- JSON: the words of an agent's command, whether it ran detached, its time limit. NULL: not known.
 ALTER TABLE runs ADD COLUMN request TEXT;
+-- The size of the agent's log when the run began. NULL: not known.
+ALTER TABLE runs ADD COLUMN log_start_bytes INTEGER;
 
 -- The outcome of a run, and the facts that a known agent has reported; NULL: not known.
 ALTER TABLE runs ADD COLUMN outcome TEXT;

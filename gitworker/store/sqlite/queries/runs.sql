@@ -1,8 +1,8 @@
 -- name: insert — a new run, with the process that waits to become the agent
 INSERT INTO runs (worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start,
-    host, boot_id, pid_ns, started_at_ms, request)
+    host, boot_id, pid_ns, started_at_ms, request, log_start_bytes)
 VALUES (:worker, :task, :command, :supervisor_pid, :supervisor_start, :pid, :pid_start,
-    :host, :boot_id, :pid_ns, :now, :request)
+    :host, :boot_id, :pid_ns, :now, :request, :log_start_bytes)
 RETURNING id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms;
 
@@ -28,12 +28,12 @@ FROM runs WHERE ended_at_ms IS NULL ORDER BY id;
 
 -- name: latest — the newest run of a worker
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms
+    boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms, reason, log_start_bytes
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
 -- name: result — the newest run of a worker's task, with its end
 SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
-    input_tokens, output_tokens, cost_usd, failure, resets_at_ms
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms
 FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
 -- name: request — the command of the newest run of a worker's task
