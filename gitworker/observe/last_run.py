@@ -33,6 +33,11 @@ class LastRun:
     lines: tuple[str, ...]
 
     @property
+    def paused_at_ms(self) -> int | None:
+        """Return since when the agent is paused; None if it is not."""
+        return self.result.paused_at_ms
+
+    @property
     def has_failed(self) -> bool:
         """Return whether the run ended with a failure or by a stop."""
         return self.result.ended_at_ms is not None and bool(self.result.reason)
@@ -89,6 +94,7 @@ def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
         "id": result.id, "command": result.command, "pid": result.pid,
         "started_at": clock.iso_utc(result.started_at_ms),
         "ended_at": None if ended is None else clock.iso_utc(ended),
+        "paused_at": None if last.paused_at_ms is None else clock.iso_utc(last.paused_at_ms),
         "exit_status": result.exit_status, "reason": result.reason, "idle": last.is_idle,
         "lines": list(last.lines), "outcome": result.outcome, "agent": result.agent,
         "session": result.session, "input_tokens": result.input_tokens,

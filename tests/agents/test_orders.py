@@ -87,6 +87,22 @@ def test_resume_continues_it(auth: SupervisedWorker) -> None:
     assert auth.runs()[0]["reason"] == "it ended with status 4"
 
 
+def assert_paused(auth: SupervisedWorker) -> None:
+    """Require that every view shows a paused agent and the command that continues it."""
+    root, command = auth.world.root, "git worker continue auth"
+    shown = json.loads(ok(root, "show", "auth", "--json"))
+    assert (shown["trouble"]["code"], shown["next"]) == ("paused", command)
+    status = ok(root, "status")
+    assert "the agent of auth is paused" in status
+    assert f"→ {command}" in status
+    (need,) = json.loads(ok(root, "inbox", "--json"))["items"]
+    assert (need["kind"], need["text"], need["command"]) == (
+        "paused",
+        "its agent is paused",
+        command,
+    )
+
+
 def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
     """pause, continue and stop act on a supervised agent, and leave its inbox empty."""
     root = auth.world.root
@@ -98,6 +114,8 @@ def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
         paused = "sent pause to the agent of auth; next: git worker continue auth\n"
         assert run(root, "pause", "auth", "-m", "lunch") == Answer(0, paused, "")
         wait_until(lambda: is_stopped(pid))
+        wait_until(lambda: auth.runs()[0]["paused_at_ms"] is not None)
+        assert_paused(auth)
         sent = "sent continue to the agent of auth; next: git worker show auth"
         assert ok(root, "continue", "t1") == sent
         wait_until(lambda: not is_stopped(pid))

@@ -14,6 +14,7 @@ from gitworker.observe.inbox.rules import (
     IDLE,
     LANDING,
     MESSAGE,
+    PAUSED,
     QUESTION,
     RETURNED,
     REVIEW,
@@ -70,6 +71,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
         kind = need_of(
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
             is_blocked=worker.worker_id in blocked, is_idle=last is not None and last.is_idle,
+            is_paused=last is not None and last.paused_at_ms is not None,
         )  # fmt: skip
         is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
         if kind is not None and (is_held or not (kind == LANDING and is_landing)):
@@ -95,6 +97,8 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
     if kind == RETURNED:
         returned = returned_work(worker)
         return returned_text(returned) if returned else worker.task
+    if kind == PAUSED:
+        return "its agent is paused"
     if last is not None and last.is_idle:
         return ": ".join(["its agent ended and handed nothing in", *last.lines[-1:]])
     reason = worker.last_error or worker.task
@@ -120,6 +124,8 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
         task = find_task(reader, worker.task)
         can_resume = task is not None and not is_taken(name, task.assigned_agent_id)
         return f"git worker {'resume' if can_resume else 'reset'} {name}"
+    if kind == PAUSED:
+        return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
     if kind == IDLE:

@@ -45,10 +45,11 @@ NEEDS: Mapping[WorkerState, str] = MappingProxyType(
 )
 RETURNED = "returned"
 IDLE = "idle"
+PAUSED = "paused"
 QUESTION = "question"
 MESSAGE = "message"
 STATE = "branch"  # an item of a worker's inbox that is no message
-URGENCY = (QUESTION, BLOCKED, FAILED, "stale", IDLE, RETURNED, REVIEW, LANDING, MESSAGE)
+URGENCY = (QUESTION, BLOCKED, FAILED, "stale", PAUSED, IDLE, RETURNED, REVIEW, LANDING, MESSAGE)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 
@@ -59,16 +60,16 @@ def need_of(
     waits_for_author: bool,
     is_blocked: bool,
     is_idle: bool = False,
+    is_paused: bool = False,
 ) -> str | None:
     """Return the kind of thing for which a worker needs `hq`; None if it needs nothing.
 
     `is_blocked`: that is the status in its last heartbeat. `is_idle`: its agent has ended without
-    handing anything in.
+    handing anything in. `is_paused`: its agent is stopped and can continue.
     """
     if state is WorkerState.WORKING:
-        return (
-            RETURNED if waits_for_author else BLOCKED if is_blocked else IDLE if is_idle else None
-        )
+        facts = {PAUSED: is_paused, RETURNED: waits_for_author, BLOCKED: is_blocked, IDLE: is_idle}
+        return next((kind for kind, is_so in facts.items() if is_so), None)
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = WorkerState.IN_REVIEW
     return NEEDS.get(state)

@@ -2,7 +2,7 @@
 alive, the next command. Pure: tables keyed by state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from gitworker.config import Settings
@@ -77,10 +77,19 @@ OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.APPROVED: "wait {} --for landed",
     }
 )
+FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
+# Tasks that continue only by a command.
+STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 # A task that has ended, or that another worker has, cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
+
+
+def stopped_among(statuses: Iterable[str]) -> list[str]:
+    """Return the statuses of tasks that continue only by a command, as `task list` takes them."""
+    found = set(statuses)
+    return [one.value.lower() for one in STOPPED_TASKS if one.value in found]
 
 
 def waits_for(
@@ -143,6 +152,11 @@ def worker_liveness(
     return Liveness.UNKNOWN if waits_for_author and found is not Liveness.OK else found
 
 
+def is_at_work(state: WorkerState) -> bool:
+    """Return whether a worker in this state should have a running agent."""
+    return state is WorkerState.WORKING
+
+
 def shows_subject(state: WorkerState) -> bool:
     """Return True if the last commit may be the news of a worker in this state."""
     return state is WorkerState.WORKING
@@ -151,6 +165,11 @@ def shows_subject(state: WorkerState) -> bool:
 def is_old(state: WorkerState, *, age_ms: int) -> bool:
     """Return True for a worker that completed its task more than a day ago."""
     return state is WorkerState.COMPLETED and age_ms > OLD_MS
+
+
+def is_free(state: WorkerState) -> bool:
+    """Return whether a worker in this state can take a task."""
+    return state in FREE
 
 
 def has_landed(state: WorkerState) -> bool:

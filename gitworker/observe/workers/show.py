@@ -13,7 +13,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.trouble import find_pause, read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
@@ -177,7 +177,12 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     worker, task = stored.worker, stored.task
     status = task.status if task else None
     branching = _branching(session, worker)
-    trouble = read_trouble(session, worker) or read_unsubmitted(session, worker)
+    paused_at_ms = stored.run.paused_at_ms if stored.run else None
+    trouble = (
+        read_trouble(session, worker)
+        or read_unsubmitted(session, worker)
+        or find_pause(worker.worker_id, worker.state, paused_at_ms=paused_at_ms)
+    )
     checkout = _checkout(session, worker)
     returned = returned_work(worker) if is_returned(worker.state) else None
     return WorkerView(

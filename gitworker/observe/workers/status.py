@@ -12,6 +12,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
+from gitworker.observe.trouble import find_pause
 from gitworker.observe.unsubmitted import find_unsubmitted
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import (
@@ -174,7 +175,12 @@ def read_troubles(
             trouble = find_trouble(
                 session.git, session.repository.common_dir, row,
                 exists=ref in refs, published=last.get(ref),
-            ) or _unsubmitted(reader, row, refs, session)  # fmt: skip
+            )  # fmt: skip
+            trouble = (
+                trouble
+                or _unsubmitted(reader, row, refs, session)
+                or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
+            )
             if trouble is not None:
                 found[row.worker_id] = trouble
     return found

@@ -38,6 +38,7 @@ class WorkerRow(NamedTuple):
     worktree: str | None = None
     admin_dir: str | None = None
     task_holder: str | None = None
+    paused_at_ms: int | None = None  # since when its agent is paused
 
     @property
     def task(self) -> str:

@@ -57,6 +57,13 @@ def test_idle_workers() -> None:
     assert need_of(S.ASSIGNED, waits_for_author=False, **facts) is None
 
 
+def test_paused_workers() -> None:
+    """A worker needs a person while its agent is paused, but its review is more urgent."""
+    facts: dict[str, Any] = {"stale_from": None, "waits_for_author": False, "is_paused": True}
+    assert need_of(S.WORKING, is_blocked=True, **facts) == "paused"
+    assert need_of(S.IN_REVIEW, is_blocked=False, **facts) == "review"
+
+
 @pytest.mark.parametrize(
     ("type", "is_unread", "state", "is_current", "is_open"),
     [

@@ -6,7 +6,9 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
         AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
         THEN h.progress END AS progress,
     p.worker_id AS parent, w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
-    w.worktree, w.admin_dir, t.assigned_agent_id AS task_holder
+    w.worktree, w.admin_dir, t.assigned_agent_id AS task_holder,
+    (SELECT MAX(paused_at_ms) FROM runs WHERE worker_id = w.worker_id AND ended_at_ms IS NULL)
+        AS paused_at_ms
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
