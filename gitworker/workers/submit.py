@@ -22,7 +22,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.trouble import read_old_worktree, read_trouble
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
@@ -85,7 +85,10 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         refuse_lost_task(reader, session, worker)
         if not is_interrupted(worker.state):
             require_task_held(reader, worker.task_id, worker.worker_id)
+    if name is None and (left := read_old_worktree(session, worker)):
+        raise left.refused()
     if has_landed(worker.state):
+        _require_kept_clean(session, worker, submission.commit_message)
         return _landed_already(session, worker)
     # An interrupted worker is brought to work with the hand-in only: a refused `done` must not
     # take up work that a person has stopped.
@@ -132,6 +135,15 @@ def _landed_already(session: Session, worker: Worker) -> Submitted:
     words = f"task {worker.task} has landed in {session.target_name} already: nothing to hand in"
     session.report(Notice(words))
     return Submitted(worker, Oid(landing.target_new if landing else ""), 0, ())
+
+
+def _require_kept_clean(session: Session, worker: Worker, commit_message: str | None) -> None:
+    """Refuse or commit uncommitted work in a worktree that was kept after the landing."""
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not is_present(owner):
+        return
+    if not read_status(session.git.at(owner.place)).is_clean:
+        _require_committed(session, worker, commit_message)
 
 
 def _nothing_own(session: Session, worker: Worker) -> Refused:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.repos import Repo
 from tests.cli.kit import ok, run
 from tests.workers.damaging import detached, on_branch_of_another, on_target
 from tests.workers.test_ownership_hints import follow
@@ -148,3 +149,51 @@ def test_commits_after_the_landing(world: World) -> None:
     assert world.tip("auth/login-2") == later
     ok(world.root, "start", "auth")
     ok(world.root, "done", "auth")
+
+
+def test_uncommitted_work_after_the_landing(world: World) -> None:
+    """`done` in a kept worktree commits the work on request, and offers a task for it."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth", keep=True)
+    Repo(place).write({"b": "2\n"})
+    refused = run(place, "done")
+    assert (refused.status, "has uncommitted work: 1 untracked" in refused.err) == (1, True)
+    assert "hint: git worker done auth --commit -m" in refused.err
+    offered = run(place, "done", "--commit", "-m", "Later")
+    assert "hint: git worker assign auth login-2 --from auth/login\n" in offered.err
+
+
+def recycled(world: World, place: Path) -> None:
+    """Make the worker idle."""
+    ok(world.root, "recycle", "auth")
+
+
+def with_the_commits(world: World, place: Path) -> None:
+    """Give the worker its later commits as a task, and commit once more in the old worktree."""
+    ok(world.root, "assign", "auth", "login-2", "--from", "auth/login")
+    Repo(place).commit("More", {"c": "3\n"})
+
+
+def with_another_task(world: World, place: Path) -> None:
+    """Give the worker another task, with a commit of its own."""
+    ok(world.root, "assign", "auth", "logout")
+    world.commit("auth", {"d": "4\n"})
+
+
+@pytest.mark.parametrize("then", [recycled, with_the_commits, with_another_task])
+def test_an_old_worktree(world: World, then: Damage) -> None:
+    """`done` in the kept worktree of an earlier task names commands that lead to their landing."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth", keep=True)
+    world.commit("auth", {"b": "2\n"}, "Later")
+    then(world, place)
+    refused = run(place, "done")
+    words = "error: branch auth/login has 1 commit since its task login ended"
+    assert (refused.status, refused.err.splitlines()[0]) == (1, words)
+    assert follow(world, refused.err.splitlines()[1].removeprefix("hint: ")).status == 0
+    owner = "auth-2" if then is with_another_task else "auth"
+    ok(*((world.root, "done", owner) if owner == "auth-2" else (place, "done")))
+    ok(world.root, "land", owner)
+    landed = world.git("ls-tree", "--name-only", "main").splitlines()
+    assert {"a", "b", *(["c"] if then is with_the_commits else [])} <= set(landed)
+    assert "since its task" not in run(place, "done").err
