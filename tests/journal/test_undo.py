@@ -7,9 +7,11 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import NotFound
 from gitworker.journal.undo.undo import undo
-from gitworker.lifecycle.fail import fail
+from gitworker.lifecycle.fail import fail, stop
+from gitworker.progress import Notice
 from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.workers.cancel import cancel, recycle, reset
+from gitworker.workers.start import resume
 from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.world import World, newest, unchanged, without_heartbeat_daemon
 
@@ -156,6 +158,27 @@ def test_nothing_to_undo(world: World) -> None:
     """undo is refused if there is no operation to undo."""
     with unchanged(world, "not_found", NotFound):
         undo(world.session())
+
+
+def test_a_stop_is_not_undone(world: World) -> None:
+    """undo names the stop that it does not reverse, and the command that takes the work up."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.working("docs", "guide", {"b": "1\n"})
+    stop(world.session(), "auth", reason="stopped by hq")
+    words = "worker auth has failed (stopped by hq), which undo does not reverse"
+    with unchanged(world, "not_found", NotFound) as caught:
+        undo(world.session())
+    assert caught.value.message == f"there is nothing to undo: {words}"
+    assert caught.value.hint == "git worker resume auth"
+    cancel(world.session(), "docs")
+    heard: list[object] = []
+    undo(world.session(report=heard.append))
+    assert Notice(f"{words}; to take it up: git worker resume auth") not in heard, "it is older"
+    cancel(world.session(), "docs")
+    resume(world.session(), "auth")
+    stop(world.session(), "auth", reason="stopped by hq")
+    undo(world.session(report=heard.append))
+    assert Notice(f"{words}; to take it up: git worker resume auth") in heard
 
 
 def test_undo_twice(world: World) -> None:

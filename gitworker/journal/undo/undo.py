@@ -23,11 +23,14 @@ from gitworker.journal.undo.records import (
 )
 from gitworker.journal.undo.undo_merge import plan_undo
 from gitworker.lifecycle.rules import may_undo
+from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.model.ids import TaskId, WorkerId
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.api import Reader
+from gitworker.store.messages.transitions import transition_metadata
 from gitworker.store.operations import (
     Operation,
     begin_undo,
@@ -35,7 +38,7 @@ from gitworker.store.operations import (
     find_operation,
 )
 from gitworker.store.payloads.payload import ApproveData, RemovalData, UndoData
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, all_workers, find_worker
 
 TRIED_AT_MOST = 20  # records that `undo` without a number looks at; --list shows as many
 
@@ -126,16 +129,41 @@ def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | Non
 def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
     """Return the newest record that can be undone, and append the newer ones to `skipped`.
 
-    Raises the error of the newest one if no record can be undone.
+    Raises the error of the newest one if no record can be undone. A stop since then is reported:
+    it is no record, since `resume` takes the work up.
     """
+    stopped = _newest_stop(session)
     for record in newest_records(session, limit=TRIED_AT_MOST):
         refusal = _may_undo(session, record) or find_refusal(session, record)
         if refusal is None:
+            if stopped is not None and stopped.state_changed_at_ms > record.at_ms:
+                resume = f"git worker resume {stopped.worker_id}"
+                session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
             return record
         skipped.append(SkippedRecord(record, refusal))
     if skipped:
         raise skipped[0].error
+    if stopped is not None:
+        resume = f"git worker resume {stopped.worker_id}"
+        raise NotFound(f"there is nothing to undo: {_stop_text(stopped)}", resume)
     raise NotFound("there is nothing to undo", "git worker log")
+
+
+def _newest_stop(session: Session) -> Worker | None:
+    """Return the worker that was stopped last, or gave up last; None if no worker did."""
+    with session.store.read() as reader:
+        stopped = [
+            one
+            for one in all_workers(reader)
+            if has_failed(one.state)
+            and transition_metadata(reader, one.worker_id, one.version).get(ON_PURPOSE)
+        ]
+    return max(stopped, key=lambda one: one.state_changed_at_ms, default=None)
+
+
+def _stop_text(worker: Worker) -> str:
+    reason = f" ({worker.last_error})" if worker.last_error else ""
+    return f"worker {worker.worker_id} has failed{reason}, which undo does not reverse"
 
 
 def _may_undo(session: Session, record: Record) -> GitWorkerError | None:

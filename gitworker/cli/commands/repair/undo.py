@@ -30,7 +30,8 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
     or was committed on top, a remote has it, or another worker's branch begins there; the error
     then suggests `git revert` with the commits. The removal of one landed worktree can be undone by
     its own number. An adoption can be undone until its worker has begun. After a gc, the rescue
-    refs can be restored as long as git keeps their commits.
+    refs can be restored as long as git keeps their commits. A stop is not undone: `git worker
+    resume` takes the work up.
 
     \b
       git worker undo
