@@ -95,7 +95,12 @@ ROOMS: Mapping[str, str] = {
     "Clean up and repair": "repair",
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
-    "task": {"Commands": {"text": "Print the text of a task."}},
+    "task": {
+        "Commands": {
+            "list": "List the tasks, one row each, with the next command.",
+            "text": "Print the text of a task.",
+        },
+    },
     "msg": {
         "Commands": {
             "send": "Send a message and print its id.",

@@ -60,6 +60,7 @@ RENDERED_BY = {
     "gitworker.service.talk": "gitworker.service.results:ordered_json",
     "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
+    "gitworker.tasks.task_list": "gitworker.tasks.task_list:json_tasks",
     "gitworker.tasks.task_text": "gitworker.tasks.task_text:json_task_text",
     "gitworker.verify.trust": "gitworker.service.results:trust_json",
     "gitworker.verify.verify": "gitworker.service.results:verdict_json",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from gitworker.landing.queue_status import QueueStatus
+    from gitworker.model.task import TaskStatus
     from gitworker.observe.agents import AgentList
     from gitworker.observe.logs.log import Log
     from gitworker.observe.workers.diff import Diff, DiffOptions
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gitworker.observe.workers.status import StatusScreen
     from gitworker.radar.radar import RadarResult
     from gitworker.repo.hooks.hook_status import HookStatus
+    from gitworker.tasks.task_list import TaskList
     from gitworker.tasks.task_text import TaskText
     from gitworker.worktrees.pool.keep_ready import PoolState
 
@@ -46,6 +48,13 @@ class ViewMethods(ServiceBase):
 
         with self._reading() as session:
             return read_show(session, self._worker(session, worker))
+
+    def list_tasks(self, statuses: Collection[TaskStatus] = ()) -> TaskList:
+        """Return the tasks by id, all or those in one of the statuses."""
+        from gitworker.tasks.task_list import read_tasks
+
+        with self._reading() as session:
+            return read_tasks(session, statuses)
 
     def task_text(self, task: str | None = None) -> TaskText:
         """Return the title and the text of a task, by its id, its worker or its branch.

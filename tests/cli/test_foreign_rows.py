@@ -8,6 +8,7 @@ from tests.store.support import foreign
 
 COMMANDS = (
     ("status",), ("list",), ("agents",), ("log",), ("show", "auth"), ("claim", "list"),
+    ("task", "list"),
     ("heartbeat", "auth"), ("msg", "send", "status", "{}"), ("msg", "poll", "--no-ack"),
     ("msg", "poll"), ("msg", "stats"), ("fsck",), ("doctor",),
 )  # fmt: skip

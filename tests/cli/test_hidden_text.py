@@ -128,6 +128,7 @@ def test_branch_names(scene: Scene, name: str) -> None:
         ("spawn", "ui", "t3", "--from", f"{name}-2"),
         ("spawn", "ui2", "t4", "--from", f"{name}-4"), ("status",), ("list",), ("show", "auth"),
         ("log",), ("undo", "--list"), ("queue",), ("conflicts",), ("agents",), ("claim", "list"),
+        ("task", "list"),
         ("doctor",), ("fsck",), ("cancel", "auth"), ("undo",), ("undo", "--list"),
         ("merge", name), ("diff", name), ("verify", name), ("path", name), ("show", name),
         ("gc", "--dry-run"),

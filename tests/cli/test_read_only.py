@@ -13,7 +13,7 @@ pytestmark = needs_boxes()
 READS = (
     ("show", "auth"), ("status",), ("status", "--json"), ("list",), ("log",), ("log", "auth"),
     ("diff", "auth"), ("diff", "auth", "--stat"), ("conflicts",), ("conflicts", "auth", "--json"),
-    ("fsck",), ("path", "auth"), ("agents",), ("claim", "list"), ("queue",),
+    ("fsck",), ("path", "auth"), ("agents",), ("claim", "list"), ("task", "list"), ("queue",),
     ("msg", "search", "assign"), ("msg", "stats"), ("msg", "show", "1"),
     ("msg", "poll", "--no-ack", "--as", "auth"), ("pool",), ("trust", "--list"), ("undo", "--list"),
     ("hooks", "status"),

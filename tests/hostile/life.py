@@ -64,7 +64,8 @@ REST: tuple[tuple[str, ...], ...] = (
     ("validate", ".git/worker-state/transitions.jsonl"), ("verify", "main"),
     ("config",), ("config", "gc.days", "9"), ("shell-init", "bash"), ("switch", "run"),
     ("inbox",), ("send", "run", "Hello"), ("pause", "run"), ("continue", "run"), ("stop", "run"),
-    ("wait", "run", "--timeout", "0"), ("resume", "run"), ("task", "text", "t21"), ("land", "run"),
+    ("wait", "run", "--timeout", "0"), ("resume", "run"), ("task", "list"), ("task", "text", "t21"),
+    ("land", "run"),
 )  # fmt: skip
 
 

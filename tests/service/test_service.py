@@ -87,6 +87,7 @@ VIEWS: dict[tuple[str, ...], Callable[[Service], Any]] = {
     ("status",): lambda service: service.status(),
     ("list",): lambda service: service.list_workers(),
     ("show", "auth"): lambda service: service.show("auth"),
+    ("task", "list"): lambda service: service.list_tasks(),
     ("diff", "auth"): lambda service: service.diff("auth"),
     ("path", "auth"): lambda service: service.path("auth"),
     ("log",): lambda service: service.log(),

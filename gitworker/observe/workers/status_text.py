@@ -28,7 +28,7 @@ from gitworker.observe.text import (
 from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
-from gitworker.observe.workers.rules import PLACES, is_old, needs_command
+from gitworker.observe.workers.rules import PLACES, is_old, needs_command, stopped_among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,8 @@ def render_status(
     if status.tasks:
         counts = ", ".join(f"{number} {name}" for name, number in status.tasks)
         lines += ["", cut(f"tasks: {counts}", width)]
+        if stopped := stopped_among(name for name, _ in status.tasks):
+            lines.append(cut(f"{ARROW}git worker task list {' '.join(stopped)}", width))
     if status.operations:
         lines += ["", paint("open operations", BOLD, color=color)]
         lines += [cut(_operation_text(one, status.now_ms), width) for one in status.operations]

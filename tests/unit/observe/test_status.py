@@ -62,6 +62,7 @@ docs    guide       FAILED   2h   -     -     -      no idea how to test it
 spare   -           IDLE     2m   -     -     -      waits for a task
 
 tasks: 1 FAILED, 1 IN_PROGRESS
+→ git worker task list failed
 
 open operations
   3s  merge of auth, at step begun

@@ -1,0 +1,103 @@
+"""task list: every task by id, with its worker and the next command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.store.tasks import StoredTask, all_tasks, open_dependencies
+from gitworker.store.workers import Worker, all_workers
+from gitworker.tasks.rules_task_list import has_ended, next_without_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from gitworker.model.task import TaskStatus
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+
+HEAD = ("TASK", "STATUS", "WORKER", "NEXT", "REASON")
+
+
+class ListedTask(NamedTuple):
+    """One row; `worker` has the task or was the last to have it. `reason` is why it has stopped."""
+
+    task: str
+    title: str
+    status: TaskStatus
+    since_ms: int
+    worker: str | None
+    next_command: str | None
+    reason: str
+
+
+class TaskList(NamedTuple):
+    """The tasks by id."""
+
+    tasks: tuple[ListedTask, ...]
+
+
+def read_tasks(session: Session, statuses: Collection[TaskStatus] = ()) -> TaskList:
+    """Read every task, or those in one of the statuses, in one snapshot and without git."""
+    with session.store.read() as reader:
+        workers: dict[str, Worker] = {}
+        for one in sorted(all_workers(reader), key=lambda one: one.state_changed_at_ms):
+            if one.task_id:
+                workers[one.task_id] = one
+        return TaskList(
+            tuple(
+                _listed(reader, task, workers.get(task.id))
+                for task in all_tasks(reader)
+                if not statuses or task.status in statuses
+            )
+        )
+
+
+def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
+    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    rows = [
+        (one.task, one.status.value, one.worker or NOTHING, one.next_command or NOTHING, one.reason)
+        for one in found.tasks
+    ]
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    if not rows:
+        return "no such task: git worker status"
+    return "\n".join(table(HEAD, rows, width=width, color=color))
+
+
+def json_tasks(found: TaskList) -> dict[str, Any]:
+    """Return the tasks as JSON data."""
+    return {
+        "tasks": [
+            {
+                "task": one.task, "title": one.title, "status": one.status.value,
+                "since": clock.iso_utc(one.since_ms), "worker": one.worker,
+                "reason": one.reason or None, "next": one.next_command,
+            }
+            for one in found.tasks
+        ]
+    }  # fmt: skip
+
+
+def _listed(reader: Reader, task: StoredTask, worker: Worker | None) -> ListedTask:
+    waits_for = open_dependencies(reader, task.id)
+    if worker is not None and not has_ended(task.status):
+        command: str | None = next_command(
+            worker.worker_id, worker.state, task_status=task.status, stale_from=worker.stale_from,
+            returned_by=worker.returned_by, waits_for_author=worker.waits_for_author,
+            is_taken=is_taken(worker.worker_id, task.assigned_agent_id),
+        )  # fmt: skip
+    else:
+        command = next_without_worker(
+            task.id, task.status, waits_for=waits_for, retries_left=task.retries_left
+        )
+    reason = task.last_error or ""
+    if waits_for:
+        reason = f"waits for {', '.join(waits_for)}"
+    return ListedTask(
+        task.id, task.title, task.status, task.status_changed_at_ms,
+        worker.worker_id if worker else task.assigned_agent_id, command, reason,
+    )  # fmt: skip
