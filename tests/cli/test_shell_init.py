@@ -44,6 +44,16 @@ def test_switch_changes_directory(shell: str, scene: Scene, words: str) -> None:
     assert (done.stderr, done.stdout.splitlines()) == ("", [str(place), str(scene.root)])
 
 
+def test_switch_back(shell: str, scene: Scene) -> None:
+    """`-` returns to the directory of the last switch, also from below a worktree."""
+    first, second = scene.spawn("auth", "t1"), scene.spawn("docs", "t2")
+    refused = run_in(shell, scene.root, "git worker switch -")
+    assert "error: switch has no previous directory yet" in refused.stderr
+    script = "switch auth\nmkdir sub\ncd sub\nswitch docs\nswitch -\npwd\nswitch -\npwd\n"
+    done = run_in(shell, scene.root, script.replace("switch", "git worker switch"))
+    assert (done.stderr, done.stdout.splitlines()) == ("", [f"{first}/sub", str(second)])
+
+
 def test_switch_creates(shell: str, scene: Scene) -> None:
     """With -c the worker gets its task first; a refused spawn keeps the directory."""
     script = "git worker switch -c auth t1\npwd\ncd ../..\ngit worker switch -c auth t2\npwd\n"
@@ -51,6 +61,14 @@ def test_switch_creates(shell: str, scene: Scene) -> None:
     place = ok(scene.root, "path", "auth")
     assert done.stdout.splitlines() == [place, str(scene.root)]
     assert done.stderr.startswith("error: ")
+
+
+def test_spawn_changes_directory(shell: str, scene: Scene) -> None:
+    """With --cd the shell is then in the new worktree; words behind `--` are the agent's."""
+    script = "git worker spawn auth t1 -m 'Log in' --cd\npwd\ncd ../..\n"
+    script += "git worker spawn docs t2 -- echo --cd\npwd\n"
+    done = run_in(shell, scene.root, script)
+    assert done.stdout.splitlines() == [ok(scene.root, "path", "auth"), "--cd", str(scene.root)]
 
 
 def test_a_worktree_with_blanks(shell: str, scene: Scene) -> None:
@@ -136,9 +154,13 @@ def test_without_integration(scene: Scene) -> None:
             f"error: without shell integration the shell stays here; load it: {loaded}\n"
             f"hint: cd {place}\n",
         )  # fmt: skip
+    answer = run(scene.root, "spawn", "docs", "t2", "--cd")
+    assert answer.err.endswith('hint: cd "$(git worker spawn docs t2)"\n')
+    assert run(scene.root, "spawn", "docs", "t2", "--cd", "--", "true").status == 2
     answer = run(scene.root, "switch", "-c", "docs", "t2")
     assert answer.status == 1
     assert answer.err.endswith('hint: cd "$(git worker spawn docs t2)"\n')
     assert run(scene.root, "path", "docs").status == 4
-    for words in (("-c",), ("auth", "t1")):
+    assert run(scene.root, "switch", "-").err.endswith("hint: cd -\n")
+    for words in (("-c",), ("-c", "-"), ("auth", "t1")):
         assert run(scene.root, "switch", *words).status == 2

@@ -15,8 +15,9 @@ def command(call: CommandLine, shell: str) -> None:
     """Print shell code that lets `switch` change directory.
 
     Supports bash, zsh and fish. The code defines the functions git and git-worker, which change the
-    directory after `git worker switch` and pass on every other command unchanged, and it loads the
-    completion. A function git of your own is kept; then use git-worker switch.
+    directory after `git worker switch` and `git worker spawn --cd` and pass on every other command
+    unchanged, and it loads the completion. A function git of your own is kept; then use git-worker
+    switch.
 
     \b
       eval "$(git worker shell-init bash)"       in ~/.bashrc

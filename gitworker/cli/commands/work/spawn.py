@@ -15,6 +15,7 @@ from gitworker.cli.commands.work.supervised import (
     run_supervised,
 )
 from gitworker.cli.options import Text
+from gitworker.errors import Invalid
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
 
@@ -34,6 +35,7 @@ from gitworker.service.results import spawned_json
 @click.option("-d", "--detach", is_flag=True, help="With a command: return once it has begun.")
 @auto_resume_option()
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
+@click.option("--cd", "changes_directory", is_flag=True, help="Change to the new worktree.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -47,6 +49,7 @@ def command(
     detach: bool,
     auto_resume: bool | None,
     in_tmux: bool,
+    changes_directory: bool,
 ) -> int:
     """Give a worker a task, with its own branch and worktree.
 
@@ -68,9 +71,11 @@ def command(
     see `exec` for the other placeholders. With --agent a known agent works on the task, with the
     words after -- as its own options. With --detach the command runs in the background, and
     standard output gets the worktree's path. With --auto-resume the agent is resumed if its work
-    comes back; see `exec`.
+    comes back; see `exec`. With --cd the shell changes to the worktree, if the shell integration is
+    loaded (`git worker shell-init -h`).
 
     \b
+      git worker spawn auth -m 'Build the login form' --cd
       cd "$(git worker spawn auth login-form -m 'Build the login form')"
       cd "$(git worker spawn docs -F task.md)"
       git worker spawn auth --agent claude -m 'Build the login form'
@@ -79,6 +84,9 @@ def command(
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
+    if changes_directory:
+        is_busy = not detach and bool(program or agent_name)
+        _require_integration([worker, *([task] if task else [])], is_busy=is_busy)
     text = read_text(message, file)
     agent = None
     if agent_name is not None:
@@ -109,3 +117,15 @@ def command(
     else:
         output.answer_exact(spawned.path)
     return 0
+
+
+def _require_integration(words: list[str], *, is_busy: bool) -> None:
+    """Refuse --cd if the shell would not change its directory; `is_busy`: an agent has it."""
+    from gitworker.cli.shell.integration import is_integrated, without_integration
+
+    if is_busy:
+        raise Invalid(
+            "--cd needs --detach if an agent is started", "git worker spawn -h", code="usage"
+        )
+    if not is_integrated():
+        raise without_integration(f'cd "$(git worker spawn {" ".join(words)})"')
