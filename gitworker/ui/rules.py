@@ -119,6 +119,30 @@ def parse_panes(text: str) -> list[TmuxPane]:
     return [TmuxPane(*row) for row in rows if len(row) == len(TmuxPane._fields)]
 
 
+def session_name(sessions: Mapping[str, str], directory: str, repository: str) -> str:
+    """Return the name of a repository's session; `sessions` are the ids by name.
+
+    It is `gitworker`, unless that session shows another repository.
+    """
+    if SESSION not in sessions:
+        return SESSION
+    base = directory.rstrip("/").rpartition("/")[2]
+    shown = "".join(char if char.isalnum() else "-" for char in base)  # tmux replaces . and :
+    return f"{SESSION}-{shown}-{repository[:4]}"
+
+
+def choose_session(
+    sessions: Mapping[str, str], panes: Iterable[TmuxPane], *, directory: str, repository: str
+) -> str | None:
+    """Return the id of a repository's session, or None."""
+    own = sessions.get(session_name(sessions, directory, repository))
+    shared = sessions.get(SESSION)
+    is_foreign = any(
+        one.session == shared and one.repository not in ("", repository) for one in panes
+    )
+    return own or (None if is_foreign else shared)
+
+
 def choose_window(
     panes: Iterable[TmuxPane], *, repository: str, task: str, session: str | None
 ) -> str | None:

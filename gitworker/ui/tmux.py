@@ -14,13 +14,14 @@ from gitworker.errors import Unavailable
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.ui.rules import (
     MINIMUM,
-    SESSION,
     PaneSpec,
     TmuxPane,
+    choose_session,
     environment,
     escaped,
     is_usable,
     parse_panes,
+    session_name,
 )
 
 if TYPE_CHECKING:
@@ -55,34 +56,38 @@ class Tmux:
         done = self._run("list-panes", "-a", "-F", PANES)
         return [] if done.status else parse_panes(done.text)
 
-    def find_session(self) -> str | None:
-        """Return the id of the session `gitworker`, or None."""
-        done = self._run("list-sessions", "-F", "#{session_id}|#{session_name}")
-        for line in [] if done.status else done.text.splitlines():
-            found, _, name = line.partition("|")
-            if name == SESSION:
-                return found
-        return None
+    def find_session(self, repository: str) -> str | None:
+        """Return the id of a repository's session (`rules.session_name`), or None."""
+        return choose_session(
+            self._sessions(), self.panes(), directory=self._directory, repository=repository
+        )
 
-    def make_window(self, name: str, first: PaneSpec, *, select: bool) -> TmuxPane:
-        """Create a window with one pane, in the current session or else in the session `gitworker`.
+    def make_window(self, name: str, first: PaneSpec, *, repository: str, select: bool) -> TmuxPane:
+        """Create a window with one pane, in the current session or else in the repository's.
 
         Selects it in its session if `select`.
         """
         made = ("-n", name, "-P", "-F", WINDOW)
-        session = self.session or self.find_session()
+        session = self.session or self.find_session(repository)
         if session is None:
+            own = session_name(self._sessions(), self._directory, repository)
             size = _screen_size()
-            done = self._run("new-session", "-d", "-s", SESSION, *size, *made, "--", *first.command)
+            done = self._run("new-session", "-d", "-s", own, *size, *made, "--", *first.command)
             if done.status == 0:
                 return parse_panes(done.text)[0]
-            session = self.find_session()  # another command may have just created it
+            session = self.find_session(repository)  # another command may have just created it
             if session is None:
                 raise self._failure("new-session", done)
         quiet = () if select else ("-d",)
         place = ("-t", f"{session}:")
         text = self._ask("new-window", *quiet, *place, *made, "--", *first.command)
         return parse_panes(text)[0]
+
+    def _sessions(self) -> dict[str, str]:
+        """Return the ids of the server's sessions by name."""
+        done = self._run("list-sessions", "-F", "#{session_name}|#{session_id}")
+        lines = [] if done.status else done.text.splitlines()
+        return {name: found for name, _, found in (line.rpartition("|") for line in lines)}
 
     def mark_window(self, window: str, *, repository: str, task: str) -> None:
         """Set our options on a window, and stop programs from renaming it."""

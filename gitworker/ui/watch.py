@@ -105,8 +105,8 @@ def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> TaskWindo
 def find_task_window(session: Session, tmux: Tmux, task: str) -> TaskWindow:
     """Return the window of a task, in any session; raise NotFound if it does not exist."""
     found = tmux.panes()
-    here = tmux.session or tmux.find_session()
     mark = repository_mark(session)
+    here = tmux.session or tmux.find_session(mark)
     window = choose_window(found, repository=mark, task=task, session=here)
     if window is None:
         raise NotFound(f"no window shows task {task}", f"git worker watch {task}")
@@ -169,12 +169,12 @@ def _window(
     mark = repository_mark(session)
     here = tmux.session
     visible = [one for one in found if one.session == here] if here else found
-    outside = here or tmux.find_session()
+    outside = here or tmux.find_session(mark)
     window = choose_window(visible, repository=mark, task=task, session=outside)
     if window is not None:
         ours = [one for one in visible if one.window == window]
         return ours[0], {one.role: one for one in ours if one.mark}, False
-    made = tmux.make_window(window_name(task), first, select=select)
+    made = tmux.make_window(window_name(task), first, repository=mark, select=select)
     tmux.mark_window(made.window, repository=mark, task=task)
     title = first.role if task == GRID else None
     tmux.mark_pane(made.pane, first, title=title)

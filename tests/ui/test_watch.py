@@ -10,7 +10,13 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound, Unavailable
 from gitworker.session import Session
 from gitworker.ui.tmux import open_tmux
-from gitworker.ui.watch import find_task_window, go_to, open_grid, open_task_window
+from gitworker.ui.watch import (
+    find_task_window,
+    go_to,
+    open_grid,
+    open_task_window,
+    repository_mark,
+)
 from tests.cli.kit import DEADLINE_S, wait_until
 from tests.cli.terminal import on_terminal
 from tests.ui.conftest import TASK, Server, Spawn, write_log
@@ -96,13 +102,16 @@ def test_a_log_that_moved(server: Server, session: Session, give: Spawn) -> None
 
 
 def test_other_repositories(server: Server, session: Session, give: Spawn) -> None:
-    """Another repository's window of a task with the same id is not ours."""
+    """Another repository's window of a task with the same id is not ours, nor is its session."""
     worker = give()
     tmux = open_tmux(session.main_top)
     room = open_task_window(session, tmux, worker)
     server.tmux("set-option", "-w", "-t", room.window, "@gitworker-repository", "another")
     assert open_task_window(session, tmux, worker).window != room.window
-    assert server.windows() == [f"gitworker w:{TASK}"] * 2
+    name = f"gitworker-it-s-a---repo---{repository_mark(session)[:4]}"
+    assert server.windows() == [f"gitworker w:{TASK}", f"{name} w:{TASK}"]
+    assert find_task_window(session, tmux, TASK).window != room.window
+    assert not open_task_window(session, tmux, worker).is_new
 
 
 def test_inside(

@@ -6,12 +6,14 @@ from gitworker.ui.rules import (
     GRID,
     PaneSpec,
     TmuxPane,
+    choose_session,
     choose_window,
     digest,
     environment,
     escaped,
     is_usable,
     parse_panes,
+    session_name,
     task_panes,
     window_name,
 )
@@ -95,3 +97,19 @@ def test_choice(repository: str, task: str, session: str | None, window: str | N
     panes = parse_panes(PANES)
     found = choose_window(panes, repository=repository, task=task, session=session)
     assert found == window
+
+
+def test_sessions() -> None:
+    """Each repository has a session of its own: `gitworker` if no other repository shows there."""
+    place = {"directory": "/src/my.app", "repository": "ab12cd"}
+    shared = {"gitworker": "$1"}
+    own = "gitworker-my-app-ab12"
+    assert session_name({}, **place) == "gitworker"
+    assert session_name(shared, **place) == own
+    ours = TmuxPane("$1", "@1", "%1", "ab12cd", "t1", "")
+    assert choose_session({}, [], **place) is None
+    assert choose_session(shared, [ours], **place) == "$1"
+    assert choose_session(shared, [ours._replace(repository="")], **place) == "$1"
+    others = [ours._replace(repository="ffff")]
+    assert choose_session(shared, others, **place) is None
+    assert choose_session({**shared, own: "$2"}, others, **place) == "$2"
