@@ -66,15 +66,20 @@ class Monitor:
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
-        self._grace_ms = 0
+        self._grace_s: Callable[[], float] = float
         self._limit_s = 0.0
         self._limit_at_ms: int | None = None
         self._kill_at_ms: int | None = None
         self._is_paused = False
 
-    def until_end(self, waker: Waker | None, *, grace_s: float, limit_s: float | None) -> int:
-        """Watch until the agent ends; return its code (negative: the signal that ended it)."""
-        self._grace_ms = int(grace_s * 1000)
+    def until_end(
+        self, waker: Waker | None, *, grace_s: Callable[[], float], limit_s: float | None
+    ) -> int:
+        """Watch until the agent ends; return its code (negative: the signal that ended it).
+
+        `grace_s` is called at a stop: the time that the agent has to end by itself.
+        """
+        self._grace_s = grace_s
         if limit_s is not None:
             self._limit_s = limit_s
             self._limit_at_ms = self._run.started_mono_ms + int(limit_s * 1000)
@@ -191,8 +196,9 @@ class Monitor:
         if self._kill_at_ms is not None:
             return
         self.why = why
-        self._kill_at_ms = clock.monotonic_ms() + self._grace_ms
+        stopped_at_ms = clock.monotonic_ms()
         self._pass_on(signal.SIGTERM)
+        self._kill_at_ms = stopped_at_ms + int(self._grace_s() * 1000)
         self._record_stop()
 
     def _record_stop(self) -> None:

@@ -19,6 +19,7 @@ from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
+from gitworker.liveness.current_settings import read_current_settings
 from gitworker.liveness.readings import LostRuns, lost_runs, this_moment
 from gitworker.model.message import PAUSE, RESUME, STOP
 from gitworker.store.messages.mailbox import cursor_of, move_cursor, newest_seq
@@ -83,6 +84,7 @@ class _Orphan:
     def __init__(self, session: Session, run: Run) -> None:
         self._session = session
         self._store = session.store
+        self._settings = session.settings
         self._run = run
         self._worker = run.worker_id
         self._is_paused = run.paused_at_ms is not None
@@ -100,6 +102,9 @@ class _Orphan:
         if orphan is None:
             self._adopt()
             return
+        if any(order.command == STOP for order in orders):
+            now = read_current_settings(self._session.paths, self._store)
+            self._settings = now or self._settings
         for order in orders:
             self._take_order(order)
         if self._run.why and not self._family.groups(self._excluded):
@@ -155,7 +160,7 @@ class _Orphan:
         self._log(writer, str(command), order.origin, order=order)
 
     def _stop(self, writer: Writer, why: str) -> None:
-        grace_ms = int(self._session.settings.agent_stop_grace_s * 1000)
+        grace_ms = int(self._settings.agent_stop_grace_s * 1000)
         due = clock.monotonic_ms() + grace_ms
         if record_stop(writer, self._run.id, why=why, kill_at_mono_ms=due):
             self._family.send(signal.SIGTERM, self._excluded)

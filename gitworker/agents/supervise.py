@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gitworker.agents.adapters.transcript import Transcript
     from gitworker.agents.launch import AgentRun
     from gitworker.agents.process.agent_log import AgentLog
+    from gitworker.config import Settings
     from gitworker.model.run_outcome import Outcome
     from gitworker.session import Session
 
@@ -174,7 +175,8 @@ def _supervise_run(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
         look=_branch_look(session, run),
     )  # fmt: skip
-    code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
+    grace_s = _stop_grace(post, settings)
+    code = watch.until_end(waker, grace_s=grace_s, limit_s=request.time_limit_s)
     heartbeats.stop()
     streams.end()
     try:
@@ -220,6 +222,17 @@ def _branch_look(session: Session | None, run: AgentRun) -> Callable[[], object]
 
     watch = None if session is None else _try(lambda: BranchWatch(session, run.ref))
     return (lambda: None) if watch is None else (lambda: _try(watch.look))
+
+
+def _stop_grace(post: LaunchContext, settings: Settings) -> Callable[[], float]:
+    """Return the call that reads the grace of a stop: its setting may change while agents run."""
+
+    def read() -> float:
+        from gitworker.liveness.current_settings import read_current_settings  # 10 ms, at a stop
+
+        return (read_current_settings(post.paths, post.store) or settings).agent_stop_grace_s
+
+    return read
 
 
 def _try(call: Callable[[], T]) -> T | None:

@@ -31,11 +31,13 @@ def test_stop(auth: SupervisedWorker, key: str) -> None:
 
 
 def test_an_agent_that_does_not_stop_is_killed(auth: SupervisedWorker) -> None:
-    """An agent that ignores TERM is killed once the grace is over, with all of its group."""
-    env = {**os.environ, "GITWORKER_AGENT_STOP_GRACE_S": "1"}
-    with auth.running(*STUBBORN, env=env) as process:
+    """An agent that ignores TERM is killed once the grace of now is over, with all of its group."""
+    root = auth.world.root
+    ok(root, "config", "agent.stop_grace_s", "600")
+    with auth.running(*STUBBORN) as process:
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready\n")
+        ok(root, "config", "agent.stop_grace_s", "1")
         auth.order("stop")
         auth.order("stop", "again")
         assert process.wait(DEADLINE_S) == 137
