@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.real.machine import AgentMachine, require_agent
+from tests.agents.real.machine import PROGRAMS, AgentMachine, require_agent
 
 pytestmark = pytest.mark.agents
 
@@ -19,12 +19,21 @@ def settings(home: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("agent", "place"), [("claude", "shell"), ("codex", "sandbox")])
-def test_installed_agent(agent: str, place: str, machine: AgentMachine, hermetic: Path) -> None:
-    """A real agent commits and reaches the bus, in its sandbox too, and its settings stay."""
+def only(machine: AgentMachine, agent: str, place: Path) -> AgentMachine:
+    """Return the machine with this agent alone on PATH, since each that is asked takes seconds."""
     require_agent(agent)
+    (place / agent).symlink_to((PROGRAMS / agent).resolve())
+    path = machine.env["PATH"].replace(str(PROGRAMS), str(place))
+    return AgentMachine(machine.root, {**machine.env, "PATH": path})
+
+
+@pytest.mark.parametrize(("agent", "place"), [("claude", "shell"), ("codex", "sandbox")])
+def test_installed_agent(
+    agent: str, place: str, machine: AgentMachine, hermetic: Path, tmp_path: Path
+) -> None:
+    """A real agent commits and reaches the bus, in its sandbox too, and its settings stay."""
     before = settings(hermetic)
-    answer = machine.run("agents", "doctor", "--json")
+    answer = only(machine, agent, tmp_path).run("agents", "doctor", "--json")
     found = {one["agent"]: one for one in answer.document["agents"]}[agent]
     assert found["version"][0].isdigit()
     assert (found["probed"], found["commits"], found["reaches_bus"]) == (place, True, True), found
@@ -32,11 +41,10 @@ def test_installed_agent(agent: str, place: str, machine: AgentMachine, hermetic
     assert settings(hermetic).items() >= before.items()
 
 
-def test_protected_sandbox(machine: AgentMachine) -> None:
+def test_protected_sandbox(machine: AgentMachine, tmp_path: Path) -> None:
     """Without its permissions on git's directories Codex cannot commit, and doctor says so."""
-    require_agent("codex")
     machine.git("config", "worker.agents.codex.probe", "codex\nsandbox\n--\n{command}")
-    answer = machine.run("agents", "doctor", "--json")
+    answer = only(machine, "codex", tmp_path).run("agents", "doctor", "--json")
     found = {one["agent"]: one for one in answer.document["agents"]}["codex"]
     assert (answer.status, found["commits"], found["reaches_bus"]) == (1, False, False)
     assert [one["code"] for one in found["problems"]] == ["commit", "bus"]

@@ -66,7 +66,7 @@ def test_bus_in_the_sandbox(agent: str, machine: AgentMachine, model: ScriptedMo
     assert "I begin" in machine.run("inbox").out, machine.log("t1")
 
 
-@pytest.mark.parametrize("agent", AGENTS[:2])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """A sent-back agent continues its own conversation with the reason as its prompt."""
     require_agent(agent)
