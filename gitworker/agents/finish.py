@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.agents.adapters.report import RunReport
+from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Refused, Unavailable
@@ -26,16 +27,18 @@ from gitworker.workers.submit import Submission, submit
 class Ending:
     """How an agent ended: its code (negative: the signal), and the reason if it was stopped.
 
-    `is_late`: the time limit stopped it. `report`: the facts that a known agent has reported.
+    `is_late`: the time limit stopped it. `report`: the facts that a known agent has reported,
+    `tools` its last tool calls.
     """
 
-    __slots__ = ("code", "is_late", "report", "why")
+    __slots__ = ("code", "is_late", "report", "tools", "why")
 
     def __init__(self, code: int, *, why: str = "", is_late: bool = False) -> None:
         self.code = code
         self.why = why
         self.is_late = is_late
         self.report: RunReport | None = None
+        self.tools: ToolUses | None = None
 
     @property
     def reason(self) -> str:
@@ -59,6 +62,8 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     outcome = _settle_worker(session, run, ending)
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
+        if ending.tools is not None:
+            publish_tool_uses(writer, ending.tools, worker=run.worker, task=run.task, run=run.id)
         record_report(writer, run.id, _report(outcome, ending.report))
         record_end(
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
+from gitworker.bus.following.bell import notify_followers
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.backend import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitworker.agents.adapters.tool_uses import ToolUses
     from gitworker.agents.launch import AgentRun, LaunchContext
     from gitworker.store.api import Store
 
@@ -16,13 +18,17 @@ if TYPE_CHECKING:
 class RunHeartbeats:
     """Send heartbeats for the agent of a run between `start` and `pause` or `stop`.
 
-    The proof of life is held from the first `start` to `end`, also during a pause.
+    The proof of life is held from the first `start` to `end`, also during a pause. Each heartbeat
+    also publishes the agent's tool calls since the last one: a busy bus delays no order to it.
     """
 
-    def __init__(self, post: LaunchContext, run: AgentRun, *, every_s: float) -> None:
+    def __init__(
+        self, post: LaunchContext, run: AgentRun, *, every_s: float, tools: ToolUses | None = None
+    ) -> None:
         self._paths = post.paths
         self._run = run
         self._every_s = every_s
+        self._tools = tools
         self._thread: HeartbeatThread | None = None
         self._store: Store | None = None
         self._proof = LifeLock(post.paths, run.worker)
@@ -64,3 +70,15 @@ class RunHeartbeats:
         self._proof.take()  # the heartbeat daemon may have held it when we began
         for agent, ts_ms in times.items():
             update_state_file_heartbeat(self._paths, agent, ts_ms)
+        if self._tools is not None and self._tools.pending[0]:
+            self._publish_tools(self._tools)
+
+    def _publish_tools(self, tools: ToolUses) -> None:
+        from gitworker.agents.adapters.tool_uses import publish_tool_uses  # loaded with the adapter
+
+        run = self._run
+        assert self._store is not None
+        with self._store.write(durable=False) as writer:
+            number = publish_tool_uses(writer, tools, worker=run.worker, task=run.task, run=run.id)
+        tools.settle(number)
+        notify_followers(self._paths.bell)

@@ -166,7 +166,8 @@ def _supervise_run(
     session = _try(open_session)
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
-    heartbeats = RunHeartbeats(post, run, every_s=settings.liveness_beat_s)
+    tools = None if transcript is None else transcript.facts.tools
+    heartbeats = RunHeartbeats(post, run, every_s=settings.liveness_beat_s, tools=tools)
     heartbeats.start()
     if session is not None:
         _publish_start(session, run)
@@ -183,6 +184,7 @@ def _supervise_run(
         ending = Ending(code, why=watch.why, is_late=watch.is_late)
         if transcript is not None and request.agent is not None:
             ending.report = report_of(transcript, request.agent)
+            ending.tools = tools
             request.agent.session = ending.report.session
         outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
     except (GitWorkerError, OSError) as error:

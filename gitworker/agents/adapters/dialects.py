@@ -27,7 +27,7 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
             if block.get("type") == "text":
                 yield from _text(block.get("text"))
             elif block.get("type") == "tool_use":
-                yield tool_line(block.get("name"), block.get("input"))
+                yield _tool(facts, block.get("name"), block.get("input"))
         if message.get("stop_reason") == "refusal":
             facts.fail("", kind="refusal")
     elif kind == "user":
@@ -69,9 +69,9 @@ def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:
     if kind == "thread.started":
         facts.session = str(event.get("thread_id"))
     elif kind == "item.started" and item.get("type") == "command_execution":
-        yield tool_line("$", {"command": item.get("command")})
+        yield _tool(facts, "$", {"command": item.get("command")})
     elif kind == "item.completed":
-        yield from _codex_item(item)
+        yield from _codex_item(item, facts)
     elif kind == "turn.completed":
         usage = _table(event.get("usage"))
         facts.add_usage(usage.get("input_tokens"), usage.get("output_tokens"))
@@ -84,7 +84,7 @@ def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield f"! {_short(text)}"
 
 
-def _codex_item(item: Event) -> Iterator[str]:
+def _codex_item(item: Event, facts: StreamFacts) -> Iterator[str]:
     kind = item.get("type")
     if kind == "agent_message":
         yield from _text(item.get("text"))
@@ -92,10 +92,10 @@ def _codex_item(item: Event) -> Iterator[str]:
         failed = item.get("exit_code") not in (0, None)
         yield from result_lines(item.get("aggregated_output"), is_error=failed)
     elif kind == "mcp_tool_call":
-        yield tool_line(f"{item.get('server')}.{item.get('tool')}", item.get("arguments"))
+        yield _tool(facts, f"{item.get('server')}.{item.get('tool')}", item.get("arguments"))
     elif kind == "file_change":
         for change in _tables(item.get("changes")):
-            yield f"> {change.get('kind')} {change.get('path')}"
+            yield _tool(facts, change.get("kind"), {"path": change.get("path")})
     elif kind == "error":
         yield f"! {_short(str(item.get('message')))}"
 
@@ -114,7 +114,7 @@ def read_gemini(event: Event, facts: StreamFacts) -> Iterator[str]:
     elif kind == "message" and event.get("role") == "assistant":
         yield from _text(event.get("content"))
     elif kind == "tool_use":
-        yield tool_line(event.get("tool_name"), event.get("parameters"))
+        yield _tool(facts, event.get("tool_name"), event.get("parameters"))
     elif kind == "tool_result":
         failed = event.get("status") not in ("success", None)
         yield from result_lines(event.get("output"), is_error=failed)
@@ -139,7 +139,7 @@ def read_opencode(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield from _text(part.get("text"))
     elif kind == "tool_use":
         state = _table(part.get("state"))
-        yield tool_line(part.get("tool"), state.get("input"))
+        yield _tool(facts, part.get("tool"), state.get("input"))
         failed = state.get("status") == "error"
         yield from result_lines(
             state.get("error") if failed else state.get("output"), is_error=failed
@@ -185,6 +185,13 @@ def end_line(facts: StreamFacts) -> str:
     """Return the tokens and the cost of a run as a line."""
     text = f"= {facts.input_tokens or 0} tokens in, {facts.output_tokens or 0} out"
     return f"{text}, ${facts.cost_usd:.4f}" if facts.cost_usd else text
+
+
+def _tool(facts: StreamFacts, name: object, arguments: object) -> str:
+    """Count a tool call; return it as a line."""
+    line = tool_line(name, arguments)
+    facts.tools.add(line)
+    return line
 
 
 def _text(value: object) -> Iterator[str]:

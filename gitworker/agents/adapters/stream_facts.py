@@ -1,14 +1,17 @@
-"""Facts that an agent's output has shown so far: session, tokens, cost, the failure."""
+"""Facts that an agent's output has shown so far: session, tokens, cost, failure, tool calls."""
 
 from __future__ import annotations
 
 from gitworker.agents.adapters.rules_failure import Failure, classify
+from gitworker.agents.adapters.tool_uses import ToolUses
 
 
 class StreamFacts:
     """Facts about one run; tokens and cost are None until the agent has reported them."""
 
-    __slots__ = ("cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session")
+    __slots__ = (
+        "cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session", "tools",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.session: str | None = None
@@ -17,6 +20,7 @@ class StreamFacts:
         self.cost_usd: float | None = None
         self.failure: Failure | None = None
         self.partial = ""  # a text that arrives in parts
+        self.tools = ToolUses()
 
     def add_usage(self, input_tokens: object, output_tokens: object, cost: object = None) -> None:
         """Add the tokens and the cost of one step; values that are no numbers count as absent."""

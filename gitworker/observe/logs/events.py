@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.ids import is_oid
+from gitworker.model.message import MessageType
 from gitworker.observe.text import one_line, without_escapes
 from gitworker.store.messages.events import (
     StoredEvent,
@@ -79,9 +80,10 @@ class LogPosition(NamedTuple):
 
 
 def read_newest_events(reader: Reader, limit: int) -> tuple[Event, ...]:
-    """Return the last events, newest last, without the transitions of single tasks."""
+    """Return the last events, newest last, without tool calls and transitions of single tasks."""
     transitions = newest_transitions(reader, limit, with_tasks=False)
-    return _merged(transitions, newest_messages(reader, limit), limit)
+    messages = newest_messages(reader, limit, hidden=MessageType.TOOL_USE)
+    return _merged(transitions, messages, limit)
 
 
 def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
@@ -90,19 +92,25 @@ def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
 
 
 def read_worker_events(
-    reader: Reader, *, worker: str, task: str | None, limit: int
+    reader: Reader, *, worker: str, task: str | None, limit: int, with_tools: bool = True
 ) -> tuple[Event, ...]:
     """Return the last events of one worker and its task, newest last."""
     transitions = worker_transitions(reader, worker=worker, task=task, limit=limit)
-    messages = worker_messages(reader, worker=worker, task=task, limit=limit)
+    hidden = None if with_tools else MessageType.TOOL_USE
+    messages = worker_messages(reader, worker=worker, task=task, limit=limit, hidden=hidden)
     return _merged(transitions, messages, limit)
 
 
 def read_messages_of_worker(
     reader: Reader, *, worker: str, task: str | None, limit: int
 ) -> list[tuple[Event, Any]]:
-    """Return the last messages from and to a worker and about its task, with their payloads."""
-    rows = worker_messages(reader, worker=worker, task=task, limit=limit)
+    """Return the last messages from and to a worker and about its task, with their payloads.
+
+    Its tool calls are left out.
+    """
+    rows = worker_messages(
+        reader, worker=worker, task=task, limit=limit, hidden=MessageType.TOOL_USE
+    )
     return [(event, _decoded(event.body)) for event in map(_message, reversed(rows))]
 
 

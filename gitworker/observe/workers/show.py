@@ -234,7 +234,9 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         stack=find_stack(reader, name, task_id),
         review=_review(review) if review else None,
         landing=_landing(landing) if landing else None,
-        events=read_worker_events(reader, worker=name, task=task_id, limit=EVENTS_SHOWN),
+        events=read_worker_events(
+            reader, worker=name, task=task_id, limit=EVENTS_SHOWN, with_tools=False
+        ),
         conflicts=_conflicts(session, reader, worker),
         conversation=read_conversation(
             reader, worker=name, task=task_id, without=review.note if review else ""

@@ -55,16 +55,22 @@ def transitions_after(reader: Reader, after: int, *, limit: int) -> list[StoredT
     return [StoredTransition(**row) for row in rows]
 
 
-def newest_messages(reader: Reader, limit: int) -> list[StoredEvent]:
-    """Return the newest messages that do not repeat a transition, newest first."""
-    return [StoredEvent(**row) for row in reader.rows("observe.messages", limit=limit)]
+def newest_messages(reader: Reader, limit: int, *, hidden: str | None = None) -> list[StoredEvent]:
+    """Return the newest messages that do not repeat a transition, newest first.
+
+    Messages of the type `hidden` are left out.
+    """
+    rows = reader.rows("observe.messages", limit=limit, hidden=hidden)
+    return [StoredEvent(**row) for row in rows]
 
 
 def worker_messages(
-    reader: Reader, *, worker: str, task: str | None, limit: int
+    reader: Reader, *, worker: str, task: str | None, limit: int, hidden: str | None = None
 ) -> list[StoredEvent]:
     """Return the same, only from and to a worker and about its task."""
-    rows = reader.rows("observe.messages_of_worker", worker=worker, task=task, limit=limit)
+    rows = reader.rows(
+        "observe.messages_of_worker", worker=worker, task=task, limit=limit, hidden=hidden
+    )
     return [StoredEvent(**row) for row in rows]
 
 

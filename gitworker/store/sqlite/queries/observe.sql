@@ -57,11 +57,12 @@ WHERE (machine = 'worker' AND entity_id = :worker) OR (machine = 'task' AND enti
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: messages — the newest messages, without those that only repeat a transition, newest first
--- Twice the limit is enough: each message that is left out has a transition in its place.
+-- Twice the limit is enough: each message that is left out has a transition in its place. Messages
+-- of the type :hidden (NULL: no type) do not count.
 SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
 FROM (
     SELECT seq, ts_ms, from_agent, to_agent, type, correlation_id, payload, payload_ref
-    FROM messages ORDER BY seq DESC LIMIT 2 * :limit
+    FROM messages WHERE type IS NOT :hidden ORDER BY seq DESC LIMIT 2 * :limit
 ) AS m
 WHERE NOT (m.type = 'state_change' AND EXISTS (
     SELECT 1 FROM transitions AS t
@@ -81,9 +82,9 @@ WITH RECURSIVE types (type) AS (
     FROM types WHERE types.type IS NOT NULL
 ), found (seq) AS (
     SELECT m.seq FROM types CROSS JOIN messages AS m
-        ON m.type = types.type AND m.from_agent = :worker
-    UNION SELECT seq FROM messages WHERE to_agent = :worker
-    UNION SELECT seq FROM messages WHERE correlation_id = :task
+        ON m.type = types.type AND m.from_agent = :worker WHERE types.type IS NOT :hidden
+    UNION SELECT seq FROM messages WHERE to_agent = :worker AND type IS NOT :hidden
+    UNION SELECT seq FROM messages WHERE correlation_id = :task AND type IS NOT :hidden
     ORDER BY seq DESC LIMIT 2 * :limit
 )
 SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
