@@ -8,6 +8,8 @@ compared only if their boot ids are equal.
 import os
 import time
 
+DAY_MS = 86_400_000
+
 
 def now_ms() -> int:
     """Return the wall clock in integer milliseconds since the epoch, UTC.
@@ -55,6 +57,12 @@ def local_seconds(ts_ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ts_ms // 1000))
 
 
+def local_minutes(ts_ms: int, now: int) -> str:
+    """Format epoch milliseconds for people: hours and minutes, with the date on another day."""
+    text, today = local_seconds(ts_ms)[:-3], local_seconds(now)
+    return text[11:] if text[:10] == today[:10] else text
+
+
 def find_time_ms(text: str) -> int | None:
     """Return the epoch milliseconds of a date, with a time or without; None for another text.
 
@@ -72,6 +80,32 @@ def find_time_ms(text: str) -> int | None:
             return int(time.mktime(found)) * 1000
         except (ValueError, OverflowError):
             continue
+    return None
+
+
+def find_next_ms(text: str, now: int) -> int | None:
+    """Return the epoch milliseconds of a local time such as `3pm` or `Mar 17th, 2030 5:46 PM`.
+
+    Without a day it is the next such time after `now`, without a year one of this year; None for
+    another text.
+    """
+    words = "".join(text.upper().split(","))
+    for ordinal in ("ST ", "ND ", "RD ", "TH "):
+        words = words.replace(ordinal, " ")
+    words = words.replace("AM", " AM").replace("PM", " PM")
+    today = time.strftime("%b %d %Y", time.localtime(now // 1000)).upper()
+    dated = len(words.split()) > 2
+    if not dated:
+        words = f"{today} {words}"
+    elif len(words.split()) < 5:
+        month, day, *rest = words.split()
+        words = " ".join([month, day, today[-4:], *rest])
+    for form in ("%b %d %Y %I:%M %p", "%b %d %Y %I %p"):
+        try:
+            found = int(time.mktime(time.strptime(" ".join(words.split()), form))) * 1000
+        except (ValueError, OverflowError):
+            continue
+        return found + DAY_MS if found <= now and not dated else found
     return None
 
 

@@ -8,7 +8,7 @@ from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Refused, Unavailable
-from gitworker.lifecycle.fail import fail, recover, stop
+from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
 from gitworker.lifecycle.state_files import publish_views
@@ -16,6 +16,7 @@ from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.run_outcome import OF_STATE, Outcome, RunOutcome
+from gitworker.observe.usage_limit import limit_text
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.records.run_results import RunReportRow, record_report
@@ -53,11 +54,12 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
 
     Status 0 submits the work if there are commits and no uncommitted changes, and others than those
     that were sent back; otherwise the worker remains WORKING, so that a person can look. Any other
-    end fails the task, which is tried again. A stop by an order or the time limit blocks the task
-    until it is resumed or assigned. A worker whose state the agent or a person has changed
-    meanwhile is left alone, and so is one whose task is paused or waits for an answer, or whose
-    work was sent back to its author. If the caller has a terminal with a keyboard (`is_attended`),
-    a worker that remains WORKING is bound to the caller's process, as after `start`.
+    end fails the task, which is tried again; a limit of the model's vendor pauses it instead. A
+    stop by an order or the time limit blocks the task until it is resumed or assigned. A worker
+    whose state the agent or a person has changed meanwhile is left alone, and so is one whose task
+    is paused or waits for an answer, or whose work was sent back to its author. If the caller has a
+    terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
+    process, as after `start`.
     """
     outcome = _settle_worker(session, run, ending)
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
@@ -110,7 +112,7 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         if is_stale(worker.state):
             recover(as_worker, run.worker)
         if reason:
-            return _fail(as_worker, run, reason)
+            return _fail(as_worker, run, ending, reason)
         tip = find_tip(session.git, session.repository.common_dir, worker.ref)
         if is_unanswered(worker.returned_by, worker.returned_tip, tip):
             text = f"{still}: nothing was committed since its work was sent back"
@@ -136,13 +138,20 @@ def _hand_in(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         reported = clipped(ending.report.failure_text) if ending.report else ""
         if not reported:
             raise
-        return _fail(session, run, reported)
+        return _fail(session, run, ending, reported)
     return Outcome(
         RunOutcome.HANDED_IN, f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
     )
 
 
-def _fail(session: Session, run: AgentRun, reason: str) -> Outcome:
+def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outcome:
+    """Fail the worker; if its model's vendor has a limit, pause its task instead."""
+    report = ending.report
+    if report is not None and report.failure is not None and report.failure.is_limit:
+        worker, limit = pause(session, run.worker), report.failure
+        words = limit_text(limit.kind, report.agent, limit.resets_at_ms)
+        text = f"{run.worker} is {worker.state} and waits: {words}"
+        return Outcome(RunOutcome.WAITING, f"{text}\nhint: git worker resume {run.worker}")
     failed = fail(session, run.worker, reason=reason)
     return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
 

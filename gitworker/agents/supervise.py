@@ -59,7 +59,7 @@ class RunRequest:
         self.auto_resume: bool | None = None
         self.resume_words: list[str] | None = None
 
-    def resumed(self, prompt: str) -> RunRequest:
+    def resumed(self, prompt: str | None) -> RunRequest:
         """Return the request for the next round of this one."""
         again = RunRequest(
             self.resume_words or self.words, time_limit_s=self.time_limit_s,

@@ -1,11 +1,11 @@
-"""Fail, stop or recover one worker."""
+"""Fail, stop, pause or recover one worker."""
 
 from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
-from gitworker.lifecycle.moves import advance, release_task, schedule_retry
+from gitworker.lifecycle.moves import advance, advance_task, release_task, schedule_retry
 from gitworker.lifecycle.rules import is_stale
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.lifecycle.state_files import publish_views
@@ -59,6 +59,20 @@ def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> 
     return _end(
         session, worker, WorkerEvent.STOP, reason=reason, task_event=task_event, on_purpose=True
     )
+
+
+def pause(session: Session, name: str) -> Worker:
+    """Record that the worker's task waits for the end of a limit of its model's vendor.
+
+    The worker stays WORKING, and no heartbeat is expected until its next start. No attempt is
+    counted.
+    """
+    drain(session)
+    with session.store.write() as writer:
+        worker = load_worker(writer, require_worker(writer, name, session).worker_id)
+        advance_task(writer, worker, WorkerTaskEvent.TOKENS_EXHAUSTED, actor=session.actor)
+    publish_views(session, worker.worker_id)
+    return worker
 
 
 def _end(

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitworker.bus.transitions import move_task, move_worker
-from gitworker.lifecycle.rules import waits_for_retry
-from gitworker.lifecycle.rules_take_up import event_to_work, resume_refusal, resumes
+from gitworker.lifecycle.rules import is_paused, waits_for_retry
+from gitworker.lifecycle.rules_take_up import (
+    event_to_work,
+    is_at_work,
+    resume_refusal,
+    resumes,
+)
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
-from gitworker.store.api import Writer
+from gitworker.store.api import Reader, Writer
 from gitworker.store.claims import release_claim
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
@@ -88,7 +93,8 @@ def bring_to_work(
 ) -> Worker:
     """Bring a worker to WORKING in the caller's transaction; return its row.
 
-    A worker in review, with an approval or without a task is returned as it is.
+    A worker in review, with an approval or without a task is returned as it is. A paused task of a
+    worker at work continues.
     """
     event = event_to_work(worker.state, stale_from=worker.stale_from)
     if event is not None:
@@ -101,7 +107,16 @@ def bring_to_work(
     if worker.waits_for_author:
         set_author_back(writer, worker.worker_id)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
-    return load_worker(writer, worker.worker_id)
+    found = load_worker(writer, worker.worker_id)
+    if is_at_work(found.state) and has_paused_task(writer, found):
+        advance_task(writer, found, WorkerTaskEvent.RESUME, actor=actor)
+    return found
+
+
+def has_paused_task(reader: Reader, worker: Worker) -> bool:
+    """Return whether a worker's task waits for the end of a limit."""
+    task = None if worker.task_id is None else find_task(reader, worker.task_id)
+    return task is not None and is_paused(task.status)
 
 
 def release_task(writer: Writer, worker: Worker) -> None:

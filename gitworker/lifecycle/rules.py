@@ -95,6 +95,11 @@ def needs_no_heartbeat(status: TaskStatus) -> bool:
     return status in NO_HEARTBEAT_NEEDED
 
 
+def is_paused(status: TaskStatus) -> bool:
+    """Return whether a task waits for the end of a limit, with its worker."""
+    return status is TaskStatus.PAUSED
+
+
 def waits_for_retry(status: TaskStatus) -> bool:
     """Return whether a task has failed and may be tried again later."""
     return status is TaskStatus.FAILED

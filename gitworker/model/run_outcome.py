@@ -5,6 +5,10 @@ from typing import NamedTuple
 
 from gitworker.model.worker import WorkerState
 
+RATE_LIMIT = "rate_limit"
+USAGE_LIMIT = "usage_limit"
+LIMITS = frozenset({RATE_LIMIT, USAGE_LIMIT})  # failures of the model's vendor, which pass by time
+
 
 class RunOutcome(StrEnum):
     """What the end of an agent meant for its worker."""

@@ -9,7 +9,7 @@ from gitworker.errors import NotFound, Refused
 from gitworker.lifecycle.fail import recover
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
-from gitworker.lifecycle.moves import bring_to_work
+from gitworker.lifecycle.moves import bring_to_work, has_paused_task
 from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import bind_process, lease_of
@@ -86,6 +86,7 @@ def _begin(
     with session.store.write() as writer:
         # A commit just before starts its worker in the background.
         worker = load_worker(writer, worker.worker_id)
+        was_paused = has_paused_task(writer, worker)
         taken = bring_to_work(
             writer, worker, actor=session.actor, lease_ms=lease_of(session),
             metadata={"pid": process.pid if process else None},
@@ -94,7 +95,8 @@ def _begin(
             require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
         require_task_held(writer, worker.task_id, worker.worker_id)
         has_new_process = _bind(writer, session, taken, process, is_given=pid is not None)
-        changes = has_new_process or taken.version != worker.version or worker.waits_for_author
+        changes = has_new_process or taken.version != worker.version
+        changes = changes or was_paused or worker.waits_for_author
         if changes:
             _publish_start(writer, worker, process)
         started = load_worker(writer, worker.worker_id)

@@ -30,6 +30,30 @@ def test_local_time() -> None:
     assert clock.local_seconds(62_345) == "1970-01-01 00:01:02"
 
 
+def test_time_of_day() -> None:
+    """People get hours and minutes, with the date on another day."""
+    assert clock.local_minutes(3_720_000, 62_000) == "01:02"
+    assert clock.local_minutes(86_400_000 + 3_720_000, 62_000) == "1970-01-02 01:02"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3:05 PM", "1970-01-02 15:05:00"),
+        ("3pm", "1970-01-02 15:00:00"),
+        ("9am", "1970-01-03 09:00:00"),
+        ("Mar 17th, 2030 5:46 PM", "2030-03-17 17:46:00"),
+        ("Nov 25, 3pm", "1970-11-25 15:00:00"),
+        ("Foo 25, 3pm", None),
+        ("soon", None),
+    ],
+)
+def test_find_next(text: str, expected: str | None) -> None:
+    """A time of day is the next one; a day counts in this year, or in its own."""
+    found = clock.find_next_ms(text, 129_600_000)  # noon of 2 January
+    assert (None if found is None else clock.local_seconds(found)) == expected
+
+
 def test_the_wall_clock_can_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     """GITWORKER_CLOCK_MS pins the wall clock, and nothing else."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", "42")

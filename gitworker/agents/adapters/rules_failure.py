@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-RATE_LIMIT = "rate_limit"
-USAGE_LIMIT = "usage_limit"
+from gitworker.model.run_outcome import LIMITS, RATE_LIMIT, USAGE_LIMIT
+
 AUTHENTICATION = "authentication"
 REFUSAL = "refusal"
 ERROR = "error"
@@ -28,6 +28,18 @@ PATTERNS = (
 )  # fmt: skip
 STATUSES = {401: AUTHENTICATION, 403: AUTHENTICATION, 429: RATE_LIMIT, 529: RATE_LIMIT}
 RESETS = re.compile(r"(?:resets?_?at\W{1,4}|limit reached\|)(\d{10})\b", re.I)  # seconds, UTC
+# "try again in 3 days 2 hours", "reset after 15h20m30s"
+WAIT = re.compile(
+    r"(?:try again|retry|resets?)(?: in| after) "
+    r"((?:\d+(?:\.\d+)? ?(?:days?|d|hours?|h|minutes?|m|seconds?|s)(?![a-z])[ ,]*)+)",
+    re.I,
+)
+PART = re.compile(r"(\d+(?:\.\d+)?) ?([dhms])", re.I)
+UNITS_S = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+# "try again at Mar 17th, 2030 5:46 PM", "resets 3pm"
+MOMENT = re.compile(
+    r"(?:try again at|resets(?: at)?) ((?:[a-z]{3} \d{1,2}(?:st|nd|rd|th)?,? (?:\d{4},? )?)?"
+    r"\d{1,2}(?::\d\d)? ?[ap]m)\b", re.I)  # fmt: skip
 
 
 class Failure(NamedTuple):
@@ -37,6 +49,11 @@ class Failure(NamedTuple):
     text: str
     resets_at_ms: int | None = None
 
+    @property
+    def is_limit(self) -> bool:
+        """Return whether it passes by time: a limit of the model's vendor."""
+        return self.kind in LIMITS
+
 
 def classify(text: str, *, status: int | None = None, kind: str = "") -> Failure:
     """Return the failure that some words, an HTTP status or the agent's own kind mean."""
@@ -45,6 +62,19 @@ def classify(text: str, *, status: int | None = None, kind: str = "") -> Failure
     resets = RESETS.search(words)
     short = words if len(words) <= TEXT_MAX else words[: TEXT_MAX - 1] + "…"
     return Failure(found, short, int(resets.group(1)) * 1000 if resets else None)
+
+
+def find_wait_s(text: str) -> float | None:
+    """Return for how long a limit lasts, if a text says so."""
+    found = WAIT.search(text)
+    parts = PART.findall(found.group(1)) if found else []
+    return sum(float(number) * UNITS_S[unit.lower()] for number, unit in parts) if parts else None
+
+
+def find_moment(text: str) -> str | None:
+    """Return the local time at which a limit ends, as a text names it: `3:00 PM`."""
+    found = MOMENT.search(text)
+    return found.group(1) if found else None
 
 
 def failure_text(failure: Failure, *, resets_at: str | None = None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitworker.agents.adapters.rules_failure import Failure, classify
+from gitworker import clock
+from gitworker.agents.adapters.rules_failure import Failure, classify, find_moment, find_wait_s
 from gitworker.agents.adapters.tool_uses import ToolUses
 
 
@@ -38,7 +39,18 @@ class StreamFacts:
         if before is not None and before.kind != "error" and found.kind == "error":
             return
         resets = resets_at_ms or found.resets_at_ms or (before.resets_at_ms if before else None)
-        self.failure = found._replace(resets_at_ms=resets)
+        self.failure = with_end(found._replace(resets_at_ms=resets))
+
+
+def with_end(failure: Failure) -> Failure:
+    """Return a limit with the time of its end, if its words have it; any other failure as it is."""
+    if failure.resets_at_ms is not None or not failure.is_limit:
+        return failure
+    now = clock.now_ms()
+    wait_s, moment = find_wait_s(failure.text), find_moment(failure.text)
+    if wait_s is not None:
+        return failure._replace(resets_at_ms=now + int(wait_s * 1000))
+    return failure._replace(resets_at_ms=clock.find_next_ms(moment, now)) if moment else failure
 
 
 def _sum(before: int | None, more: object) -> int | None:

@@ -8,7 +8,7 @@ from collections import deque
 
 from gitworker.agents.adapters.dialects import DIALECTS, end_line
 from gitworker.agents.adapters.rules_failure import Failure, find_failure
-from gitworker.agents.adapters.stream_facts import StreamFacts
+from gitworker.agents.adapters.stream_facts import StreamFacts, with_end
 
 LINE_MAX_BYTES = 8 * 1024 * 1024  # a longer event is dropped
 LINES_KEPT = 30  # of plain output, in which a failure is looked for
@@ -30,7 +30,9 @@ class Transcript:
     @property
     def failure(self) -> Failure | None:
         """Return the failure that the agent reported, in its stream or in plain words."""
-        return self.facts.failure or find_failure(list(self._lines))
+        if self.facts.failure is None and (found := find_failure(list(self._lines))):
+            self.facts.failure = with_end(found)
+        return self.facts.failure
 
     def output(self, data: bytes | None) -> bytes:
         """Return the text of the next bytes of standard output; None ends it."""

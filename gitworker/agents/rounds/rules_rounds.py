@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.run_outcome import RATE_LIMIT, USAGE_LIMIT
 from gitworker.model.worker import ReturnReason, WorkerState
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ HEADS = {
     ReturnReason.MERGE_CONFLICT: "it conflicts with {target}.",
     ReturnReason.VERIFY_FAILED: "the verify commands failed.",
 }
+FIRST_PAUSE_S = {RATE_LIMIT: 60, USAGE_LIMIT: 900}
+PAUSE_MAX_S = 3600
+PAUSES_MAX = 24  # in a row, without work that was handed in
+MARGIN_S = 1.0  # after the end of a limit
+CONTINUED = (
+    "The limit of your model has ended. Continue your task. `git worker show` prints its state and"
+    " `git worker inbox` its messages."
+)
 SYNC = """\
 Run `git worker sync`, which rebases your branch. If it stops, resolve the conflicts, `git add` the
 files, and run `git worker sync --continue`."""
@@ -32,17 +41,22 @@ class Step(Enum):
 
     WAIT = "wait"
     RESUME = "resume"
+    PAUSE = "pause"  # until the end of a limit
     END = "end"
 
 
 class RoundFacts(NamedTuple):
-    """A worker after the end of its agent; `is_ours`: with the task and the run of that agent."""
+    """A worker after the end of its agent; `is_ours`: with the task and the run of that agent.
+
+    `has_limit`: the task is paused, because the agent reported a limit of its model's vendor.
+    """
 
     state: WorkerState
     stale_from: WorkerState | None
     is_ours: bool
     returned_by: str | None
     waits_for_author: bool
+    has_limit: bool = False
 
 
 class Return(NamedTuple):
@@ -59,17 +73,29 @@ class Return(NamedTuple):
 
 
 def next_step(facts: RoundFacts) -> Step:
-    """Return WAIT while a verdict can come, RESUME if the work came back, else END.
+    """Return WAIT while a verdict can come, RESUME if the work came back, PAUSE at a limit.
 
-    An agent that ended without handing in anything is not started again.
+    END otherwise: an agent that ended without handing in anything is not started again.
     """
     if not facts.is_ours:
         return Step.END
     state = facts.stale_from if facts.state is WorkerState.STALE else facts.state
     if state in HANDED_IN:
         return Step.WAIT
+    if facts.has_limit and state is WorkerState.WORKING:
+        return Step.PAUSE
     came_back = facts.waits_for_author and facts.returned_by in AUTOMATIC
     return Step.RESUME if came_back and state is WorkerState.WORKING else Step.END
+
+
+def pause_s(kind: str, resets_at_ms: int | None, *, tries: int, now: int) -> float:
+    """Return for how long a limit is waited for: until its end, if that is known and not over.
+
+    Otherwise twice as long with each try in a row, but one hour at most.
+    """
+    if resets_at_ms is not None and resets_at_ms > now:
+        return (resets_at_ms - now) / 1000 + MARGIN_S
+    return float(min(FIRST_PAUSE_S[kind] * 2 ** (tries - 1), PAUSE_MAX_S))
 
 
 def round_prompt(back: Return) -> str:

@@ -1,5 +1,7 @@
 """Supervise an agent, and resume it with the reason each time that its work comes back.
 
+After a limit of its model's vendor it continues once the limit has ended. That is no round.
+
 The supervisor keeps command and environment in memory and waits on the bus, so that no key of the
 agent is stored. This module is on the hot path of `exec`: it imports the rest after the agent.
 """
@@ -42,19 +44,25 @@ def supervise_rounds(
     session = ended.session
     if session is None or not _is_on(request, session.settings):
         return ended
-    from gitworker.agents.rounds.rules_rounds import Step  # 10 ms: only with rounds
+    from gitworker.agents.rounds.rules_rounds import PAUSES_MAX, Step  # 10 ms: only with rounds
 
-    for number in range(1, session.settings.agents_rounds + 1):
-        if _step(session, ended.run)[0] is Step.END:
+    rounds = pauses = 0
+    while (step := _step(session, ended.run)[0]) is not Step.END:
+        if (step is Step.PAUSE and pauses == PAUSES_MAX) or (
+            step is not Step.PAUSE and rounds == session.settings.agents_rounds
+        ):
             break
         report(ended.message)
-        prompt = wait_for_round(session, ended.run)
-        if prompt is None:
+        if step is Step.PAUSE:
+            pauses += 1
+            again = _after_limit(session, ended.run, request, tries=pauses)
+        else:
+            rounds, pauses = rounds + 1, 0
+            again = _after_return(session, ended.run, request, number=rounds)
+        if again is None:
             ended.message = _present_state(session, ended.run)
             break
-        _publish_round(session, ended.run, number)
         try:
-            again = request.resumed(prompt)
             ended = supervise(post, ended.run.worker, again, open_session=lambda: session)
         except GitWorkerError as error:  # a person has resumed it in the meantime
             report(f"{ended.run.worker} could not be resumed: {error.message}")
@@ -77,6 +85,26 @@ def wait_for_round(session: Session, run: AgentRun) -> str | None:
         if step is Step.END:
             return None
     return None
+
+
+def wait_for_limit(session: Session, run: AgentRun, *, tries: int) -> bool:
+    """Wait until the limit that ended a run is over; return False if its worker has changed."""
+    from gitworker import clock
+    from gitworker.agents.rounds.rules_rounds import Step, pause_s
+    from gitworker.store.records.run_results import find_run_result
+    from gitworker.workers.wait import moments
+
+    with session.store.read() as reader:
+        last = find_run_result(reader, run.worker, run.task)
+    assert last is not None
+    now = clock.now_ms()
+    left_s = pause_s(last.failure or "", last.resets_at_ms, tries=tries, now=now)
+    for _ in moments(session, left_s):
+        if _step(session, run)[0] is not Step.PAUSE:
+            return False
+        if clock.now_ms() >= now + left_s * 1000:  # the machine slept meanwhile
+            break
+    return True
 
 
 def prompt_of_return(session: Session, worker: Worker) -> str:
@@ -105,21 +133,54 @@ def _is_on(request: RunRequest, settings: Settings) -> bool:
     return settings.agents_auto_resume if chosen is None else chosen
 
 
+def _after_return(
+    session: Session, run: AgentRun, request: RunRequest, *, number: int
+) -> RunRequest | None:
+    """Return the request of the next round once the work of a run came back, else None."""
+    prompt = wait_for_round(session, run)
+    if prompt is None:
+        return None
+    text = f"round {number} of {session.settings.agents_rounds}: its work was sent back"
+    _publish(session, run, text)
+    return request.resumed(prompt)
+
+
+def _after_limit(
+    session: Session, run: AgentRun, request: RunRequest, *, tries: int
+) -> RunRequest | None:
+    """Return the request that continues a run once its limit is over; None if that is not wanted.
+
+    Without a session it is the first request again.
+    """
+    from gitworker.agents.rounds.rules_rounds import CONTINUED
+
+    if not wait_for_limit(session, run, tries=tries):
+        return None
+    _publish(session, run, "the limit of its model is over")
+    has_session = request.agent is not None and request.agent.session is not None
+    return request.resumed(CONTINUED if has_session else request.prompt)
+
+
 def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
     """Return the next step after an ended run, and its worker."""
     from gitworker.agents.rounds.rules_rounds import RoundFacts, Step, next_step
+    from gitworker.observe.usage_limit import find_limit
     from gitworker.store.records.runs import find_latest_run
+    from gitworker.store.tasks import find_task
     from gitworker.store.workers import find_worker
 
     with session.store.read() as reader:
         worker = find_worker(reader, run.worker)
+        if worker is None:
+            return Step.END, None
+        task = find_task(reader, run.task)
+        limit = find_limit(reader, worker, task.status if task else None)
         latest = find_latest_run(reader, run.worker)
-    if worker is None:
-        return Step.END, None
     is_ours = worker.task_id == run.task and latest is not None and latest.id == run.id
     facts = RoundFacts(
-        worker.state, worker.stale_from, is_ours, worker.returned_by, worker.waits_for_author
-    )
+        worker.state, worker.stale_from, is_ours, worker.returned_by, worker.waits_for_author,
+        has_limit=limit is not None,
+    )  # fmt: skip
     return next_step(facts), worker
 
 
@@ -128,12 +189,11 @@ def _present_state(session: Session, run: AgentRun) -> str:
     return f"{run.worker} is {worker.state}" if worker else f"{run.worker} does not exist"
 
 
-def _publish_round(session: Session, run: AgentRun, number: int) -> None:
-    """Publish that the agent is resumed, and in which round."""
+def _publish(session: Session, run: AgentRun, text: str) -> None:
+    """Publish why the agent is resumed."""
     from gitworker import clock
     from gitworker.bus.publish import log_message, publish
 
-    text = f"round {number} of {session.settings.agents_rounds}: its work was sent back"
     with session.store.write() as writer:
         entry = log_message(run.worker, run.task, "auto_resume", text)
         publish(writer, entry, now=clock.now_ms())

@@ -24,6 +24,7 @@ from gitworker.observe.inbox.rules import (
     need_of,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
+from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
@@ -39,6 +40,7 @@ from gitworker.store.workers import all_workers, find_worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gitworker.repo.worktrees.trouble import Trouble
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.windows import QueueWindow
@@ -68,9 +70,11 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
         last = read_last_run(session, reader, worker)
+        limit = _limit(reader, worker)
+        is_blocked = limit is not None or worker.worker_id in blocked
         kind = need_of(
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
-            is_blocked=worker.worker_id in blocked, is_idle=last is not None and last.is_idle,
+            is_blocked=is_blocked, is_idle=last is not None and last.is_idle,
             is_paused=last is not None and last.paused_at_ms is not None,
         )  # fmt: skip
         is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
@@ -78,11 +82,17 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
             yield InboxItem(
                 kind,
                 worker.worker_id,
-                _reason(reader, worker, kind, last),
+                limit.words if limit else _reason(reader, worker, kind, last),
                 worker.state_changed_at_ms,
-                command=_command(reader, worker, kind),
+                command=limit.command if limit else _command(reader, worker, kind),
                 task=worker.task_id,
             )
+
+
+def _limit(reader: Reader, worker: Worker) -> Trouble | None:
+    """Return the limit of its model's vendor for which a worker at work waits, or None."""
+    task = None if worker.task_id is None else find_task(reader, worker.task_id)
+    return find_limit(reader, worker, task.status if task else None)
 
 
 def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:

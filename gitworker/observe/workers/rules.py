@@ -141,15 +141,17 @@ def worker_liveness(
     settings: Settings,
     *,
     waits_for_author: bool = False,
+    task_status: TaskStatus | None = None,
 ) -> Liveness:
     """Return the liveness of a worker that should send heartbeats; `-` for the others.
 
-    The silence of a worker that waits for its author means nothing.
+    The silence of a worker that waits for its author, or whose task waits, means nothing.
     """
     if state not in SENDS_HEARTBEATS or heartbeat is None:
         return Liveness.UNKNOWN
     found = liveness_of(heartbeat_age_ms(heartbeat, moment), settings)
-    return Liveness.UNKNOWN if waits_for_author and found is not Liveness.OK else found
+    may_be_silent = waits_for_author or task_status in TASK_WAITS_FOR
+    return Liveness.UNKNOWN if may_be_silent and found is not Liveness.OK else found
 
 
 def is_at_work(state: WorkerState) -> bool:
@@ -229,6 +231,11 @@ def is_own(actor: str, worker: str, *, self_review: bool) -> bool:
 def is_taken(worker: str, task_holder: str | None) -> bool:
     """Return True if another worker has a worker's task."""
     return task_holder not in (None, worker)
+
+
+def may_wait_for_limit(state: WorkerState, task_status: TaskStatus | None) -> bool:
+    """Return whether a worker may wait for the end of a limit of its model's vendor."""
+    return state is WorkerState.WORKING and task_status is TaskStatus.PAUSED
 
 
 def is_returned(state: WorkerState) -> bool:

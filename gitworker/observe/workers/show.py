@@ -15,6 +15,7 @@ from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.trouble import find_pause, read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
+from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
@@ -46,6 +47,7 @@ from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_de
 from gitworker.store.workers import all_workers, find_worker
 
 if TYPE_CHECKING:
+    from gitworker.model.task import TaskStatus
     from gitworker.repo.worktrees.trouble import Trouble
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -167,6 +169,7 @@ class _Stored:
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
     run: LastRun | None
+    limit: Trouble | None
 
 
 def read_show(session: Session, worker: Worker) -> WorkerView:
@@ -182,6 +185,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         read_trouble(session, worker)
         or read_unsubmitted(session, worker)
         or find_pause(worker.worker_id, worker.state, paused_at_ms=paused_at_ms)
+        or stored.limit
     )
     checkout = _checkout(session, worker)
     returned = returned_work(worker) if is_returned(worker.state) else None
@@ -230,7 +234,10 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         task=task,
         task_text=find_task_text(reader, task_id) if task_id else "",
         dependencies=tuple(open_dependencies(reader, task_id)) if task_id else (),
-        life=_life(session, find_heartbeat(reader, name), worker, moment),
+        life=_life(
+            session, find_heartbeat(reader, name), worker, moment,
+            task_status=task.status if task else None,
+        ),
         stack=find_stack(reader, name, task_id),
         review=_review(review) if review else None,
         landing=_landing(landing) if landing else None,
@@ -242,7 +249,8 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
         run=read_last_run(session, reader, worker),
-    )
+        limit=find_limit(reader, worker, task.status if task else None),
+    )  # fmt: skip
 
 
 def _conflicts(session: Session, reader: Reader, worker: Worker) -> tuple[Overlap, ...]:
@@ -265,14 +273,19 @@ def _verified(
 
 
 def _life(
-    session: Session, stored: StoredHeartbeat | None, worker: Worker, moment: ClockReading
+    session: Session,
+    stored: StoredHeartbeat | None,
+    worker: Worker,
+    moment: ClockReading,
+    *,
+    task_status: TaskStatus | None,
 ) -> LivenessView:
     heartbeat = heartbeat_of(stored) if stored else None
     is_current = stored is not None and stored.current_task in (None, worker.task_id)
     return LivenessView(
         liveness=worker_liveness(
             worker.state, heartbeat, moment, session.settings,
-            waits_for_author=worker.waits_for_author,
+            waits_for_author=worker.waits_for_author, task_status=task_status,
         ),
         heartbeat_age_ms=heartbeat_age_ms(heartbeat, moment) if heartbeat else None,
         heartbeat_status=stored.status if stored else None,

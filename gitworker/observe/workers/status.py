@@ -14,6 +14,7 @@ from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
 from gitworker.observe.trouble import find_pause
 from gitworker.observe.unsubmitted import find_unsubmitted
+from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import (
     ReturnedWork,
@@ -180,6 +181,7 @@ def read_troubles(
                 trouble
                 or _unsubmitted(reader, row, refs, session)
                 or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
+                or find_limit(reader, row, row.task_status)
             )
             if trouble is not None:
                 found[row.worker_id] = trouble
@@ -225,7 +227,8 @@ def _worker_line(
         task_status=row.task_status,
         branch=row.branch,
         liveness=worker_liveness(
-            row.state, heartbeat, moment, session.settings, waits_for_author=row.waits_for_author
+            row.state, heartbeat, moment, session.settings, waits_for_author=row.waits_for_author,
+            task_status=row.task_status,
         ),
         progress=row.progress,
         waits_for=waiting_for,

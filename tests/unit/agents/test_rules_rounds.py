@@ -5,6 +5,7 @@ from gitworker.agents.rounds.rules_rounds import (
     RoundFacts,
     Step,
     next_step,
+    pause_s,
     round_prompt,
 )
 from gitworker.model.worker import WorkerState
@@ -26,12 +27,22 @@ CASES = (
     (RoundFacts(WorkerState.FAILED, None, True, "verify_failed", True), Step.END),
     (RoundFacts(WorkerState.COMPLETED, None, True, None, False), Step.END),
     (RoundFacts(REVIEW, None, False, None, False), Step.END),
+    (RoundFacts(WORKING, None, True, None, False, has_limit=True), Step.PAUSE),
+    (RoundFacts(WORKING, None, False, None, False, has_limit=True), Step.END),
 )
 
 
 def test_the_next_step() -> None:
     """A handed-in work is awaited, one that came back is resumed, and anything else ends."""
     assert [next_step(facts) for facts, _ in CASES] == [expected for _, expected in CASES]
+
+
+def test_the_length_of_a_pause() -> None:
+    """A known end is awaited; without one, or after it, each pause is twice as long."""
+    assert pause_s("usage_limit", 60_000, tries=5, now=0) == 61
+    assert pause_s("rate_limit", None, tries=1, now=0) == 60
+    assert pause_s("rate_limit", 1, tries=2, now=5) == 120
+    assert pause_s("usage_limit", None, tries=9, now=0) == 3600
 
 
 def test_the_prompt_of_a_conflict() -> None:

@@ -95,7 +95,8 @@ def command(
     your own (docs/agents.md). It gets the task's text as its prompt and the least rights with which
     it can edit and commit; the words after -- are further options of it. Its output is shown as
     text, and session, tokens and cost are recorded. The exit status is 0 if its work was handed in,
-    and 1 otherwise.
+    and 1 otherwise. If it reports a rate limit or a usage limit, the task is paused, and no attempt
+    is counted: `resume` continues it, or --auto-resume does once the limit has ended.
 
     With --json the agent's output goes only to .worker.log.
 

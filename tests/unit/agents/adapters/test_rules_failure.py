@@ -2,7 +2,15 @@
 
 import pytest
 
-from gitworker.agents.adapters.rules_failure import Failure, classify, failure_text, find_failure
+from gitworker.agents.adapters.rules_failure import (
+    Failure,
+    classify,
+    failure_text,
+    find_failure,
+    find_moment,
+    find_wait_s,
+)
+from gitworker.agents.adapters.stream_facts import StreamFacts, with_end
 
 AT = 1_900_000_000
 
@@ -35,6 +43,37 @@ def test_reset_time() -> None:
         classify(f'{{"type": "usage_limit_reached", "resets_at": {AT}}}').resets_at_ms == AT * 1000
     )
     assert classify("usage limit").resets_at_ms is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wait_s", "moment"),
+    [
+        ("Rate limit reached. Please try again in 11.5s.", 11.5, None),
+        ("Your quota will reset after 15h20m30s.", 55_230, None),
+        ("try again in 3 days 2 hours 5 minutes", 266_700, None),
+        ("retry in 250ms", None, None),
+        ("or try again at 3:00 PM.", None, "3:00 PM"),
+        ("try again at Mar 17th, 2030 5:46 PM.", None, "Mar 17th, 2030 5:46 PM"),
+        ("You've hit your limit · resets 3pm (Europe/Berlin)", None, "3pm"),
+        ("resets the counter", None, None),
+    ],
+)
+def test_end_in_words(text: str, wait_s: float | None, moment: str | None) -> None:
+    """Words have the end of a limit as a length of time or as a time of day."""
+    assert (find_wait_s(text), find_moment(text)) == (wait_s, moment)
+
+
+def test_end_of_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a limit gets an end from its words, and a time of the stream is better than words."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", "1000")
+    assert with_end(Failure("rate_limit", "try again in 2s")).resets_at_ms == 3000
+    assert with_end(Failure("usage_limit", "resets 1am")).resets_at_ms == 3_600_000
+    assert with_end(Failure("usage_limit", "later")).resets_at_ms is None
+    assert with_end(Failure("error", "try again in 2s")).resets_at_ms is None
+    facts = StreamFacts()
+    facts.fail("try again in 2s", kind="usage_limit", resets_at_ms=9000)
+    assert facts.failure is not None
+    assert facts.failure.resets_at_ms == 9000
 
 
 def test_long_text() -> None:
