@@ -166,5 +166,5 @@ $(READY): pyproject.toml
 			exit 1; \
 		}; \
 	fi
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp]'
 	@touch $@

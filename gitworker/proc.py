@@ -152,15 +152,9 @@ def start(
     In a `new_session` it has no terminal, and is killed together with the processes that it has
     started. Raises Unavailable if the program cannot be started.
     """
-    in_read, in_write = os.pipe()
-    out_read, out_write = os.pipe()
-    err_read, err_write = os.pipe()
-    ours = [in_write, out_read, err_read]
-    actions = [
-        (os.POSIX_SPAWN_DUP2, in_read, 0),
-        (os.POSIX_SPAWN_DUP2, out_write, 1),
-        (os.POSIX_SPAWN_DUP2, err_write, 2),
-    ]
+    given, out, err = os.pipe(), os.pipe(), os.pipe()
+    ours, theirs = [given[1], out[0], err[0]], (given[0], out[1], err[1])
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)]
     if inherit_fd is not None:  # under another number, because dup2 onto itself may do nothing
         actions.append((os.POSIX_SPAWN_DUP2, inherit_fd, 3 if inherit_fd != 3 else 4))
     try:
@@ -170,7 +164,7 @@ def start(
             os.close(fd)
         raise
     finally:
-        for fd in (in_read, out_write, err_write):
+        for fd in theirs:
             os.close(fd)
     return Running(tuple(argv), pid, ours, stdin, leads=new_session)
 
@@ -315,6 +309,16 @@ def spawn_gated(
     finally:
         os.close(gate)
     return pid, write
+
+
+def spawn_piped(argv: Sequence[str]) -> tuple[int, int, int]:
+    """Start a command with our standard error; return its pid, and our ends of input and output."""
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, in_read, 0), (os.POSIX_SPAWN_DUP2, out_write, 1)]
+    pid = _spawn(argv, None, None, actions)
+    os.close(in_read)
+    os.close(out_write)
+    return pid, in_write, out_read
 
 
 def open_gate(gate: int, variables: Mapping[str, str]) -> None:

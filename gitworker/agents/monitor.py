@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.agents.orders import others_at_work, read_orders
@@ -42,7 +43,7 @@ class Monitor:
 
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
     messages from before the run do not count. `{worker}.supervisor` acknowledges them. `look` is
-    called at least every two seconds.
+    called at least every two seconds. `ends_itself`: the agent's own process ends the others.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Monitor:
         streams: Streams,
         heartbeats: RunHeartbeats,
         look: Callable[[], object] = lambda: None,
+        ends_itself: bool = False,
     ) -> None:
         self.why = ""
         self.is_late = False  # True if the time limit stopped it
@@ -63,6 +65,7 @@ class Monitor:
         self._streams = streams
         self._heartbeats = heartbeats
         self._look = look
+        self._ends_itself = ends_itself
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
@@ -129,6 +132,10 @@ class Monitor:
                 self._pass_on(number)
 
     def _send(self, number: int) -> None:
+        if self._ends_itself and number in ENDING:
+            with suppress(ProcessLookupError):
+                os.kill(self._run.pid, number)
+            return
         self._family.send(number, others_at_work(self._post.store, self._run.id))
 
     def _pass_on(self, number: int) -> None:

@@ -175,6 +175,7 @@ def _supervise_run(
     watch = Monitor(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
         look=_branch_look(session, run),
+        ends_itself=request.agent is not None and request.agent.adapter.speaks_acp,
     )  # fmt: skip
     grace_s = _stop_grace(post, settings)
     code = watch.until_end(waker, grace_s=grace_s, limit_s=request.time_limit_s)

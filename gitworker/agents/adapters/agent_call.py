@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from gitworker.agents.adapters.rules_adapter import Adapter
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.workers import Worker
 
+ACP_CLIENT = (sys.executable, "-P", "-m", "gitworker.cli.hot.acp")
 BRIEF = """\
 
 
@@ -63,13 +65,22 @@ class AgentCall:
         }  # fmt: skip
         run = attach_run(self.adapter.attach, worker, self.options, os.environ)
         self._attached = run.variables
-        return self.adapter.words(
+        words = self.adapter.words(
             options=run.options, session=self.session, paths=places, attached=run.words
         )
+        if not self.adapter.speaks_acp:
+            return words
+        return [*ACP_CLIENT, *self.adapter.client_options(self.session), "--", *words]
 
     def variables(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with the variables of the agent, and those that attach us."""
         return {**self.adapter.variables(), **env, **self._attached}
+
+    @property
+    def prompt_words(self) -> list[str]:
+        """Return the program and its words, with the prompt if it is the standard input."""
+        words = self.adapter.words(options=self.options, session=None, paths={})
+        return [*words, "{prompt}"] if self.adapter.reads_input else words
 
     def prompt_for(self, text: str, worker: Worker) -> str:
         """Return the prompt: the task's text with our brief, or the prompt of this run alone."""

@@ -155,8 +155,53 @@ def read_opencode(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield f"! {_short(text)}"
 
 
+def read_acp(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of our client of the Agent Client Protocol; texts arrive in parts."""
+    kind, update = event.get("type"), _table(event.get("update"))
+    if update.get("sessionUpdate") == "agent_message_chunk":
+        facts.partial += str(_table(update.get("content")).get("text") or "")
+        return
+    if facts.partial:
+        yield from _text(facts.partial)
+        facts.partial = ""
+    if kind == "session":
+        facts.session = str(event.get("session"))
+    elif kind == "update":
+        yield from _acp_update(update, facts)
+    elif kind == "prompt":
+        yield from (f"< {line}" for line in str(event.get("text")).splitlines())
+    elif kind == "permission":
+        asked = "asked hq" if event.get("decision") == "ask" else "denied"
+        yield f"! {asked}: {_short(str(event.get('title')))}"
+    elif kind == "turn":
+        usage = _table(event.get("usage"))
+        facts.add_usage(usage.get("inputTokens"), usage.get("outputTokens"))
+        if event.get("reason") not in ("end_turn", "cancelled"):
+            reason = str(event.get("reason"))
+            facts.fail(f"the turn ended: {reason}", kind=reason)
+    elif kind == "error":
+        facts.fail(str(event.get("message")))
+        yield f"! {_short(str(event.get('message')))}"
+
+
+def _acp_update(update: Event, facts: StreamFacts) -> Iterator[str]:
+    kind, given = update.get("sessionUpdate"), _table(update.get("rawInput"))
+    if kind == "tool_call":
+        is_shell = update.get("kind") == "execute" and given.get("command")
+        title = {"command": given["command"]} if is_shell else {}
+        yield _tool(facts, "$" if is_shell else update.get("title"), title)
+    elif kind == "tool_call_update" and update.get("status") in ("completed", "failed"):
+        texts = [_table(one.get("content")) for one in _tables(update.get("content"))]
+        yield from result_lines(texts, is_error=update.get("status") == "failed")
+    elif kind == "usage_update":
+        cost = _table(update.get("cost"))
+        if cost.get("currency") == "USD" and isinstance(cost.get("amount"), int | float):
+            facts.cost_usd = float(cost["amount"])  # of the whole session
+
+
 DIALECTS: dict[str, Callable[[Event, StreamFacts], Iterator[str]]] = {
     "claude": read_claude, "codex": read_codex, "gemini": read_gemini, "opencode": read_opencode,
+    "acp": read_acp,
 }  # fmt: skip
 
 

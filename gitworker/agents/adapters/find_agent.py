@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gitworker.agents.adapters.agent_call import AgentCall
 from gitworker.agents.adapters.find_adapter import find_adapter
 from gitworker.agents.command import require_program
-from gitworker.errors import NotFound, Refused
+from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.store.records.run_results import find_run_result
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gitworker.agents.adapters.rules_adapter import Adapter
     from gitworker.session import Session
     from gitworker.store.workers import Worker
+
+PIP = "pip install 'gitworker[acp]'"
 
 
 def find_agent(
@@ -33,21 +35,43 @@ def find_agent(
     there is no session of this agent, or if it cannot continue one.
     """
     adapter = find_adapter(session, name)
-    _require_installed(adapter)
+    _require_installed(adapter, options)
     last = None if continued is None else _last_session(session, adapter, continued)
     return AgentCall(adapter, options=options, prompt=prompt, session=last)
 
 
-def _require_installed(adapter: Adapter) -> None:
-    program = adapter.command[0]
+def _require_installed(adapter: Adapter, options: Sequence[str]) -> None:
+    words = adapter.words(options=options, session=None, paths={})
+    if not words:
+        raise Invalid(
+            f"agent {adapter.name} requires the command of an agent that speaks the protocol",
+            f"git worker exec <worker> --agent {adapter.name} -- <command>",
+            code="usage",
+        )
+    if adapter.speaks_acp:
+        _require_library(adapter)
+    program = words[0]
     try:
         require_program(program, os.environ, directory=None)
     except NotFound:
+        if adapter.install == PIP:
+            raise  # the program is not part of the adapter
         raise NotFound(
             f"agent {adapter.name} is not installed: {ascii(program)[:80]} is not on PATH",
             adapter.install or f"git config worker.agents.{adapter.name}.command <command>",
             code="agent_missing",
         ) from None
+
+
+def _require_library(adapter: Adapter) -> None:
+    from importlib.util import find_spec  # 4 ms, only for this protocol
+
+    if find_spec("acp") is None:
+        raise NotFound(
+            f"agent {adapter.name} needs the package agent-client-protocol, which is not installed",
+            PIP,
+            code="agent_missing",
+        )
 
 
 def _last_session(session: Session, adapter: Adapter, worker: Worker) -> str:
@@ -58,7 +82,7 @@ def _last_session(session: Session, adapter: Adapter, worker: Worker) -> str:
             f"worker {worker.worker_id} has no session of {adapter.name} to continue",
             f"git worker exec {worker.worker_id} --agent {adapter.name}",
         )
-    if not adapter.resume:
+    if not adapter.can_resume:
         raise Refused(
             f"agent {adapter.name} cannot continue a session",
             f"git worker exec {worker.worker_id} --agent {adapter.name} -m <text>",

@@ -8,13 +8,20 @@ from typing import NamedTuple
 from gitworker.errors import Invalid
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-STREAMS = ("text", "claude", "codex", "gemini", "opencode")
+ACP = "acp"
+STREAMS = ("text", "claude", "codex", "gemini", "opencode", ACP)
 INPUTS = ("", "prompt")
-LISTS = ("command", "resume", "env", "version", "probe")
+LISTS = ("command", "resume", "env", "version", "probe", "permissions")
 ATTACH = "{attach}"
 OPTIONS = "{options}"
 COMMAND = "{command}"
 ATTACHED = ("", "claude", "codex", "qwen", "opencode")
+# Of the Agent Client Protocol: the kinds of tools, and our answers to requests for them.
+KINDS = (
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
+)  # fmt: skip
+DECISIONS = ("allow", "ask", "deny")
+PERMISSION = re.compile(rf"({'|'.join(KINDS)})=({'|'.join(DECISIONS)})")
 QUOTED_PATH = re.compile(r"\{toml:([a-z_]+)((?:/[a-z]+)?)\}")
 
 
@@ -31,16 +38,39 @@ class Adapter(NamedTuple):
     install: str = ""
     version: tuple[str, ...] = ()
     probe: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
+    mode: str = ""
+
+    @property
+    def has_program(self) -> bool:
+        """Return whether the table names the program, not the words after `--`."""
+        return self.command[0] != OPTIONS
+
+    @property
+    def speaks_acp(self) -> bool:
+        """Return whether the agent speaks the Agent Client Protocol; a client of ours runs it."""
+        return self.stream == ACP
 
     @property
     def reads_input(self) -> bool:
-        """Return whether the prompt is the agent's standard input."""
-        return self.input == "prompt"
+        """Return whether the prompt is the agent's standard input, or that of our client."""
+        return self.input == "prompt" or self.speaks_acp
+
+    @property
+    def can_resume(self) -> bool:
+        """Return whether the agent can continue a session, as far as is known before."""
+        return bool(self.resume) or self.speaks_acp
 
     @property
     def prompt_words(self) -> tuple[str, ...]:
         """Return the words of a new run, with the prompt if it is the standard input."""
         return (*self.command, "{prompt}") if self.reads_input else self.command
+
+    def client_options(self, session: str | None) -> list[str]:
+        """Return the options of our client for an agent that speaks ACP."""
+        found = ["--session", session] if session else []
+        found += ["--mode", self.mode] if self.mode else []
+        return [*found, *(word for one in self.permissions for word in ("--permission", one))]
 
     def words(
         self,
@@ -91,6 +121,8 @@ def _checked(place: str, field: str, value: object) -> object:
     if field in LISTS:
         if not isinstance(value, list) or not all(type(item) is str for item in value):
             raise Invalid(f"{place}: {field} must be an array of strings")
+        if field == "permissions" and not all(PERMISSION.fullmatch(item) for item in value):
+            raise Invalid(f"{place}: permissions must have the form KIND=allow, ask or deny")
         return tuple(value)
     if type(value) is not str:
         raise Invalid(f"{place}: {field} must be a string")

@@ -6,6 +6,9 @@ from gitworker import clock
 from gitworker.agents.adapters.rules_failure import Failure, classify, find_moment, find_wait_s
 from gitworker.agents.adapters.tool_uses import ToolUses
 
+LAST_MS = 253_402_300_799_000  # the year 9999: a stream may contain any number
+TOKENS_MAX = 1 << 53
+
 
 class StreamFacts:
     """Facts about one run; tokens and cost are None until the agent has reported them."""
@@ -39,6 +42,8 @@ class StreamFacts:
         if before is not None and before.kind != "error" and found.kind == "error":
             return
         resets = resets_at_ms or found.resets_at_ms or (before.resets_at_ms if before else None)
+        if resets is not None and not 0 < resets < LAST_MS:
+            resets = None
         self.failure = with_end(found._replace(resets_at_ms=resets))
 
 
@@ -54,4 +59,4 @@ def with_end(failure: Failure) -> Failure:
 
 
 def _sum(before: int | None, more: object) -> int | None:
-    return (before or 0) + more if isinstance(more, int) else before
+    return (before or 0) + more if isinstance(more, int) and abs(more) < TOKENS_MAX else before

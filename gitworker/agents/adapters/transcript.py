@@ -11,6 +11,7 @@ from gitworker.agents.adapters.rules_failure import Failure, find_failure
 from gitworker.agents.adapters.stream_facts import StreamFacts, with_end
 
 LINE_MAX_BYTES = 8 * 1024 * 1024  # a longer event is dropped
+STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LINES_KEPT = 30  # of plain output, in which a failure is looked for
 
 
@@ -73,12 +74,16 @@ class Transcript:
             return ""
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested too deeply
             event = None
-        if not isinstance(event, dict) or self._read is None:
-            self._keep(line)
-            return line.decode("utf-8", "replace") + "\n"
-        return "".join(f"{text}\n" for text in self._read(event, self.facts) if self._is_new(text))
+        if isinstance(event, dict) and self._read is not None:
+            try:
+                texts = list(self._read(event, self.facts))
+            except STRANGE:  # values that no version sent so far: the next event counts
+                texts = []
+            return "".join(f"{text}\n" for text in texts if self._is_new(text))
+        self._keep(line)
+        return line.decode("utf-8", "replace") + "\n"
 
     def _is_new(self, text: str) -> bool:
         """Return whether a line is no repetition of the error before it."""

@@ -65,7 +65,8 @@ def diagnose_agents(session: Session) -> AgentDoctor:
     broken: list[AgentHealth] = []
     for name in adapter_names(session):
         try:
-            adapters.append(find_adapter(session, name))
+            adapter = find_adapter(session, name)
+            adapters += [adapter] if adapter.has_program else []
         except GitWorkerError as error:  # its table is wrong, or not trusted
             problem = Problem(error.code, error.message, error.hint or "git worker config")
             broken.append(AgentHealth(name, "", "", problems=(problem,)))

@@ -28,6 +28,7 @@ CONTINUED = (
     "The limit of your model has ended. Continue your task. `git worker show` prints its state and"
     " `git worker inbox` its messages."
 )
+SENT_BACK = " was sent back: "
 SYNC = """\
 Run `git worker sync`, which rebases your branch. If it stops, resolve the conflicts, `git add` the
 files, and run `git worker sync --continue`."""
@@ -101,7 +102,7 @@ def pause_s(kind: str, resets_at_ms: int | None, *, tries: int, now: int) -> flo
 def round_prompt(back: Return) -> str:
     """Return the prompt of the next round: the reason, what to do, and the task once more."""
     head = HEADS[ReturnReason(back.reason)].format(target=back.target)
-    parts = [f"Your work on {back.branch} was sent back: {head}", back.note]
+    parts = [f"Your work on {back.branch}{SENT_BACK}{head}", back.note]
     if back.files:
         parts.append("\n".join(("The files in conflict:", *(f"  {name}" for name in back.files))))
     if back.reason == ReturnReason.MERGE_CONFLICT:

@@ -43,15 +43,6 @@ PLANS: Plans = {
     "busy": (
         Failure(429, "rate_limit_error", "Too many requests", (("x-should-retry", "false"),)),
     ),
-    "busy-until": (
-        Failure(
-            429, "rate_limit_error", "This request would exceed your account's rate limit.",
-            (
-                ("x-should-retry", "false"), ("anthropic-ratelimit-unified-status", "rejected"),
-                ("anthropic-ratelimit-unified-reset", str(LIMIT_ENDS_AT)),
-            ),
-        ),
-    ),
     "limit": (
         Failure(
             429, "usage_limit_reached", "The usage limit has been reached",

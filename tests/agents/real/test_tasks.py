@@ -6,6 +6,7 @@ from fixtures.scripted_model.server import ScriptedModel
 from tests.agents.real.machine import AgentMachine, require_agent
 
 pytestmark = pytest.mark.agents
+LIMIT_ENDS = "2030-03-17 17:46"
 AGENTS = ("claude", "codex", "qwen", "opencode", "gemini")
 AIDER = ("--model", "openai/scripted", "--no-show-model-warnings", "--edit-format", "diff")
 
@@ -81,26 +82,37 @@ def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedMod
     assert machine.git("rev-list", "--count", "main..auth/t1") == "2"
 
 
+@pytest.mark.parametrize("agent", ["claude", "qwen", "opencode", "gemini"])
+def test_failed_login(agent: str, machine: AgentMachine) -> None:
+    """A failure is recorded with its kind, and `inbox` shows it in words."""
+    require_agent(agent)
+    answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:login]]")
+    assert answer.status == 1, answer
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["failure"]) == ("failed", "authentication"), machine.log("t1")
+    assert run["reason"] in machine.run("inbox").out
+
+
 @pytest.mark.parametrize(
-    ("agent", "plan", "failure"),
+    ("agent", "plan", "words"),
     [
-        ("claude", "login", "authentication"),
-        ("claude", "busy", "rate_limit"),
-        ("claude", "limit", "usage_limit"),
-        ("codex", "limit", "usage_limit"),
-        ("qwen", "login", "authentication"),
-        ("opencode", "login", "authentication"),
-        ("gemini", "login", "authentication"),
+        ("claude", "busy", "rate limit of claude"),
+        ("claude", "limit", "usage limit of claude"),  # with an API key it names no end
+        ("codex", "limit", f"usage limit of codex until {LIMIT_ENDS}"),
     ],
 )
-def test_failures(agent: str, plan: str, failure: str, machine: AgentMachine) -> None:
-    """A failure is recorded with its kind, and `inbox` shows it in words."""
+def test_limits(agent: str, plan: str, words: str, machine: AgentMachine) -> None:
+    """A limit pauses the task until its end, which `inbox` and `show` name; no attempt is lost."""
     require_agent(agent)
     answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", f"Go [[plan:{plan}]]")
     assert answer.status == 1, answer
-    run = machine.run("show", "auth", "--json").document["run"]
-    assert (run["outcome"], run["failure"]) == ("failed", failure), machine.log("t1")
-    assert run["reason"] in machine.run("inbox").out
+    shown = machine.run("show", "auth", "--json").document
+    assert (shown["run"]["outcome"], shown["task"]["status"]) == ("waiting", "PAUSED"), machine.log(
+        "t1"
+    )
+    assert f"{words}\n" in machine.run("inbox").out
+    assert f"trouble   {words}\n" in machine.run("show", "auth").out
+    assert shown["next"] == "git worker resume auth"
 
 
 @pytest.mark.parametrize("agent", AGENTS[:2])

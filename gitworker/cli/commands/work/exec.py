@@ -95,8 +95,10 @@ def command(
     your own (docs/agents.md). It gets the task's text as its prompt and the least rights with which
     it can edit and commit; the words after -- are further options of it. Its output is shown as
     text, and session, tokens and cost are recorded. The exit status is 0 if its work was handed in,
-    and 1 otherwise. If it reports a rate limit or a usage limit, the task is paused, and no attempt
-    is counted: `resume` continues it, or --auto-resume does once the limit has ended.
+    and 1 otherwise. --agent acp runs the agent after --, which speaks the Agent Client Protocol
+    (pip install 'gitworker[acp]'). If an agent reports a rate limit or a usage limit, the task is
+    paused, and no attempt is counted: `resume` continues it, or --auto-resume does once the limit
+    has ended.
 
     With --json the agent's output goes only to .worker.log.
 
@@ -104,6 +106,7 @@ def command(
       git worker exec auth -- claude -p {prompt}
       git worker exec auth --time-limit 3600 -- ./agent.sh
       git worker exec auth --detach --agent claude --auto-resume
+      git worker exec auth --agent acp -- gemini --acp
       git worker exec auth --agent claude --continue -m 'Use one table'
       git worker stop auth
     """

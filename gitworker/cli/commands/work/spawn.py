@@ -93,7 +93,7 @@ def command(
         agent = call.service().find_agent(agent_name, options=program)
     elif detach:
         require_detachable(program)
-    if words := agent.adapter.prompt_words if agent else program:
+    if words := agent.prompt_words if agent else program:
         call.service().check_command(words, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:

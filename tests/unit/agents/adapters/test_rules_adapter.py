@@ -11,9 +11,10 @@ OWN = Adapter("own", command=("own", "{options}", "{prompt}"))
 
 
 def test_known_agents() -> None:
-    """The package knows eight agents, each with a command and an installation."""
+    """The package knows eight agents and a protocol, each with a command and an installation."""
     known = known_adapters()
-    assert list(known) == ["claude", "codex", "gemini", "qwen", "opencode", "aider", "mini", "pi"]
+    agents = ["claude", "codex", "gemini", "qwen", "opencode", "aider", "mini", "pi"]
+    assert list(known) == [*agents, "acp"]
     assert all(one.command and one.install for one in known.values())
     assert all(
         one.reads_input or any("{prompt" in word for word in one.command) for one in known.values()
@@ -53,6 +54,20 @@ def test_prompt_words() -> None:
     assert OWN._replace(input="prompt", command=("own",)).prompt_words == ("own", "{prompt}")
 
 
+def test_protocol() -> None:
+    """An agent that speaks the protocol gets its prompt and its session from our client."""
+    adapter = Adapter("own", command=("own",), stream="acp")
+    assert (adapter.reads_input, adapter.can_resume) == (True, True)
+    assert adapter.client_options(None) == []
+    chosen = adapter._replace(mode="full", permissions=("edit=ask", "read=deny"))
+    assert chosen.client_options("s1") == [
+        "--session", "s1", "--mode", "full", "--permission", "edit=ask", "--permission",
+        "read=deny",
+    ]  # fmt: skip
+    assert not OWN.can_resume
+    assert (adapter.has_program, known_adapters()["acp"].has_program) == (True, False)
+
+
 def test_overridden_fields() -> None:
     """A table replaces single fields of a known agent, and makes a new one."""
     changed = parse_adapter("own", {"command": ["other"]}, OWN._replace(stream="codex"), origin="f")
@@ -73,6 +88,7 @@ def test_overridden_fields() -> None:
         ("own", {"command": ["x"], "input": 1}, "f: agents.own: input must be a string"),
         ("own", {"command": ["x"], "stream": "xml"}, "f: agents.own: stream is 'xml'; it must be"),
         ("own", {"command": ["x"], "attach": "pi"}, "f: agents.own: attach is 'pi'; it must be"),
+        ("own", {"permissions": ["edit=never"]}, "f: agents.own: permissions must have the form"),
     ],
 )
 def test_wrong_tables(name: str, table: dict[str, object], complaint: str) -> None:

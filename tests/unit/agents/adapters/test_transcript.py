@@ -129,6 +129,43 @@ def test_gemini() -> None:
     assert failed.failure is not None
 
 
+def test_acp() -> None:
+    """Parts of a text are one line, tools and their results are lines, prompts are marked."""
+    chunk = {"sessionUpdate": "agent_message_chunk"}
+    call: dict[str, Any] = {"sessionUpdate": "tool_call", "title": "Read a.py", "kind": "read"}
+    shell = {**call, "kind": "execute", "rawInput": {"command": "ls"}}
+    result = {"type": "content", "content": {"type": "text", "text": "a.py"}}
+    updates: list[dict[str, Any]] = [
+        {**chunk, "content": {"type": "text", "text": "I "}},
+        {**chunk, "content": {"type": "text", "text": "look."}},
+        call,
+        shell,
+        {"sessionUpdate": "tool_call_update", "status": "completed", "content": [result]},
+        {"sessionUpdate": "usage_update", "cost": {"amount": 0.5, "currency": "USD"}},
+        {"sessionUpdate": "plan", "entries": []},
+    ]
+    transcript, text = read("acp", [
+        {"type": "session", "session": "s1"},
+        *({"type": "update", "update": update} for update in updates),
+        {"type": "permission", "decision": "ask", "title": "rm"},
+        {"type": "permission", "decision": "deny", "title": "rm"},
+        {"type": "prompt", "text": "#1 x-note from hq: Stop\nnow"},
+        {"type": "turn", "reason": "refusal", "usage": {"inputTokens": 3, "outputTokens": 4}},
+    ])  # fmt: skip
+    assert text == (
+        "I look.\n> Read a.py\n$ ls\n  a.py\n! asked hq: rm\n! denied: rm\n"
+        "< #1 x-note from hq: Stop\n< now\n= 3 tokens in, 4 out, $0.5000\n"
+    )
+    facts = transcript.facts
+    assert (facts.session, facts.tools.pending) == ("s1", (2, ["> Read a.py", "$ ls"]))
+    assert transcript.failure is not None
+    assert transcript.failure.kind == "refusal"
+    failed, text = read("acp", [{"type": "error", "message": "Authentication required"}])
+    assert text == "! Authentication required\n"
+    assert failed.failure is not None
+    assert failed.failure.kind == "authentication"
+
+
 def test_opencode() -> None:
     """Tools with their results are lines, and the sum is the last one."""
     transcript, text = read("opencode", OPENCODE)
@@ -145,6 +182,21 @@ def test_other_lines() -> None:
     transcript = Transcript("claude")
     text = transcript.output(data) + transcript.output(None)
     assert text.decode() == "warning: \ufffd\n[1]\nend\n"
+
+
+def test_strange_values() -> None:
+    """Numbers out of range, deep nesting and values of other types do no harm."""
+    strange: list[dict[str, Any]] = [
+        {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 10**30}},
+        {"type": "result", "usage": {"input_tokens": 10**30, "output_tokens": 4}},
+        {"type": ["result"], "message": []},
+    ]
+    transcript, text = read("claude", strange)
+    assert (text, transcript.facts.output_tokens) == ("= 0 tokens in, 4 out\n", 4)
+    assert transcript.failure is not None
+    assert transcript.failure.resets_at_ms is None
+    deep = b"[" * 100_000
+    assert transcript.output(deep + b"\n") == deep + b"\n"
 
 
 def test_huge_event() -> None:
