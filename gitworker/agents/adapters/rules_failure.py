@@ -18,7 +18,7 @@ WORDS = {
 # In this order: a usage limit is often reported with the words of a rate limit, too.
 PATTERNS = (
     (USAGE_LIMIT, re.compile(
-        r"usage.?limit|hit your .{0,30}limit|quota|insufficient_quota|out of credits|"
+        r"usage.?limit|hit your .{0,30}limit|quota(?!s)|insufficient_quota|out of credits|"
         r"credit balance|billing", re.I)),
     (AUTHENTICATION, re.compile(
         r"authentication|unauthori[sz]ed|invalid (x-)?api.?key|incorrect api key|api key not valid|"
@@ -85,12 +85,20 @@ def failure_text(failure: Failure, *, resets_at: str | None = None) -> str:
 
 
 def find_failure(lines: list[str]) -> Failure | None:
-    """Return the failure that the last lines of a plain output report, the last one first."""
+    """Return the failure that the last lines of a plain output report, the last one first.
+
+    A usage limit in an earlier line explains a rate limit.
+    """
+    last = None
     for line in reversed(lines):
         found = classify(line)
-        if found.kind != ERROR and found.kind != REFUSAL:
+        if found.kind in (ERROR, REFUSAL):
+            continue
+        if last is None:
+            last = found
+        elif last.kind == RATE_LIMIT and found.kind == USAGE_LIMIT:
             return found
-    return None
+    return last
 
 
 def _kind_of(words: str, status: int | None) -> str:

@@ -82,11 +82,13 @@ def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedMod
     assert machine.git("rev-list", "--count", "main..auth/t1") == "2"
 
 
-@pytest.mark.parametrize("agent", ["claude", "qwen", "opencode", "gemini"])
+@pytest.mark.parametrize("agent", ["claude", "qwen", "opencode", "gemini", "aider"])
 def test_failed_login(agent: str, machine: AgentMachine) -> None:
     """A failure is recorded with its kind, and `inbox` shows it in words."""
     require_agent(agent)
-    answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:login]]")
+    options = ("--", *AIDER) if agent == "aider" else ()
+    words = ("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:login]]", *options)
+    answer = machine.run(*words)
     assert answer.status == 1, answer
     run = machine.run("show", "auth", "--json").document["run"]
     assert (run["outcome"], run["failure"]) == ("failed", "authentication"), machine.log("t1")

@@ -26,6 +26,7 @@ AT = 1_900_000_000
         ("You've hit your usage limit. Try again in 3 days.", None, "", "usage_limit"),
         ("Request rejected (429) · usage limit", 429, "", "usage_limit"),
         ("Quota exceeded for metric", 429, "", "usage_limit"),
+        ("The API provider has rate limited you. Or check your quotas.", None, "", "rate_limit"),
         ("blocked by the content policy", None, "", "refusal"),
         ("", None, "refusal", "refusal"),
         ("the disk is full", 500, "other", "error"),
@@ -97,3 +98,12 @@ def test_plain_output() -> None:
     assert found is not None
     assert found.kind == "authentication"
     assert find_failure(["all done", "the refusal path"]) is None
+
+
+def test_usage_limit_before_a_rate_limit() -> None:
+    """A usage limit in an earlier line explains the rate limit that the agent reports last."""
+    advice = "The API provider has rate limited you. Try again later or check your quotas."
+    for first, kind in (("The usage limit has been reached", "usage_limit"), ("x", "rate_limit")):
+        found = find_failure([first, "litellm.RateLimitError", advice])
+        assert found is not None
+        assert found.kind == kind

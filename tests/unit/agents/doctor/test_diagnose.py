@@ -54,7 +54,9 @@ def test_no_agent(programs: Path) -> None:
     """Without an installed agent nothing is wrong, and the way to each is named."""
     found = diagnose_agents(open_session())
     absent = [one for one in found.agents if one.path is None]
-    assert {"codex", "aider", "pi"} <= {one.agent for one in absent}
+    names = {one.agent for one in absent}
+    assert {"codex", "aider", "pi"} <= names
+    assert "acp" not in names  # any program
     assert found.is_healthy
     text = render_agent_doctor(AgentDoctor(tuple(absent), ()), width=80, color=False)
     assert text.startswith("No known agent is installed. To install one:\n  claude    npm install")
