@@ -52,7 +52,9 @@ STATUS_ONLY = (
 NOTE = ("send", "x-note", '{"text": "hello"}')
 # Every verb that the story of the life does not need; the test holds all of them to the real list.
 REST: tuple[tuple[str, ...], ...] = (
-    ("agents",), ("assign", "auth", "t20"), ("attach", "unknown"), ("watch", "unknown"),
+    ("agents", "list"), ("agents", "doctor"), ("agent", "install", "claude"),
+    ("agent", "uninstall", "claude"), ("hook", "Stop"), ("mcp",),
+    ("assign", "auth", "t20"), ("attach", "unknown"), ("watch", "unknown"),
     ("cancel", "auth"), ("completion", "bash"), ("doctor",), ("help", "landing"),
     ("hooks", "status"), ("hooks", "uninstall"), ("hooks", "install"), ("pool",),
     ("pool", "--empty"), ("recover",), ("recycle", "docs"), ("spawn", "run", "t21"),
