@@ -26,7 +26,7 @@ class WorkerFacts:
     """A worker at one moment; `has_verdict` and `has_landed` concern its task.
 
     `agent_ended`: its supervised agent has ended, and no supervisor waits to resume it.
-    `is_unchanged`: the state is the one that the agent has left.
+    `is_unchanged`: the state is the one that the agent has left. `is_paused`: its agent is stopped.
     """
 
     worker: str
@@ -39,6 +39,7 @@ class WorkerFacts:
     stale_from: WorkerState | None = None
     agent_ended: bool = False
     is_unchanged: bool = False
+    is_paused: bool = False
 
     @property
     def is_left(self) -> bool:
@@ -80,15 +81,17 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
             f"{now.worker} has no task",
             f"git worker show {now.worker}",
         )  # fmt: skip
+    resume = f"git worker resume {now.worker}   # or look first: git worker show {now.worker}"
     if now.state in STOPPED:
         reason = f": {now.last_error}" if now.last_error else ""
-        return Refused(f"{now.worker} is {now.state}{reason}", f"git worker show {now.worker}")
+        hint = resume if now.state is WorkerState.FAILED else f"git worker show {now.worker}"
+        return Refused(f"{now.worker} is {now.state}{reason}", hint)
     if now.is_left and goal in OF_AGENT:
         came_back = "its work was sent back after its agent had ended"
         idle = "its agent ended without handing anything in"
         return Refused(
             f"{now.worker} is {now.state}: {came_back if now.waits_for_author else idle}",
-            f"git worker resume {now.worker}   # or look first: git worker show {now.worker}",
+            resume,
             code="agent_ended",
         )
     return None

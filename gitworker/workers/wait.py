@@ -11,6 +11,7 @@ from gitworker.bus.following.listen import listen
 from gitworker.journal.settle import settle
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.model.worker import WorkerState
+from gitworker.progress import Notice
 from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.runs import find_latest_run
@@ -61,10 +62,11 @@ def wait_for(
     `goal` is a state, `verdict` (on the last hand-in) or `landed`; None waits until the worker is
     no longer at work. Raises Refused (`timeout`) after `timeout_s` seconds, and Refused if it
     cannot reach the goal: it failed, lost its task, or its agent ended (`agent_ended`) before it
-    handed anything in. `also`: see `moments`.
+    handed anything in. A paused agent is reported. `also`: see `moments`.
     """
     chosen = REST if goal is None else parse_goal(goal)
     first: WorkerFacts | None = None
+    was_paused = False
     for _ in moments(session, timeout_s, also=also, every_s=LOOK_EVERY_S):
         facts, waited = _read(session, worker)
         if is_reached(chosen, facts):
@@ -73,6 +75,11 @@ def wait_for(
         refusal = wait_refusal(chosen, first, facts)
         if refusal is not None:
             raise refusal
+        if facts.is_paused and not was_paused:
+            name = worker.worker_id
+            text = f"the agent of {name} is paused; to continue it: git worker continue {name}"
+            session.report(Notice(text))
+        was_paused = facts.is_paused
     raise timeout_error(chosen, facts, timeout_s or 0)
 
 
@@ -117,6 +124,7 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
         waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
         has_landed=has_landed, stale_from=found.stale_from,
         agent_ended=_has_ended(run, found), is_unchanged=_is_unchanged(run, found),
+        is_paused=run is not None and run.paused_at_ms is not None,
     )  # fmt: skip
     payload = message_fields(verdict, blobs=session.paths.blobs)["payload"] if verdict else None
     shown = payload if isinstance(payload, dict) else None

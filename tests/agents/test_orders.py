@@ -103,6 +103,8 @@ def assert_paused(auth: SupervisedWorker) -> None:
         "its agent is paused",
         command,
     )
+    waited = run(root, "wait", "auth", "--timeout", "0")
+    assert waited.err.startswith(f"the agent of auth is paused; to continue it: {command}\n")
 
 
 def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:

@@ -118,6 +118,9 @@ def test_vain_waits(first: WorkerFacts, now: WorkerFacts, message: str | None) -
 def test_goals_without_an_agent() -> None:
     """The state that silence brings about is waited for, and the refusal names the next command."""
     assert wait_refusal("failed", facts(), left(is_unchanged=True)) is None
+    failed = wait_refusal("landed", facts(), facts(S.FAILED))
+    assert failed is not None
+    assert (failed.hint or "").startswith("git worker resume auth ")
     refusal = wait_refusal("verdict", facts(), left(is_unchanged=True))
     assert refusal is not None
     assert (refusal.code, refusal.status) == ("agent_ended", 1)
