@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from fixtures import acp_agent
+from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.errors import NotFound
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
 from tests.workers.world import wait_until
 
-AGENT = (sys.executable, acp_agent.__file__)
+pytest.importorskip("acp", reason="pip install 'gitworker[acp]'")
+AGENT = (sys.executable, "-m", "fixtures.acp_agent")
 
 
 @pytest.fixture
@@ -21,6 +23,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file with the calls that the agent gets."""
     path = tmp_path / "calls"
     monkeypatch.setenv("ACP_LOG", str(path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     return path
 
 
@@ -82,8 +85,8 @@ def test_asked_request_waits(auth: SupervisedWorker, calls: Path) -> None:
     assert permission["answer"] == "once"
 
 
-def test_messages_are_prompts(auth: SupervisedWorker, calls: Path) -> None:
-    """A message that came during a turn is the next prompt, and is acknowledged."""
+def test_messages_and_sessions(auth: SupervisedWorker, calls: Path) -> None:
+    """A message is the next prompt and is acknowledged; a session is loaded, its history silent."""
     root = auth.world.root
     ok(root, "send", "auth", "Use one table")
     answer = execute(auth, "-m", "hello")
@@ -91,6 +94,11 @@ def test_messages_are_prompts(auth: SupervisedWorker, calls: Path) -> None:
     assert len(prompts) == 2, answer
     assert "Use one table" in prompts[1]
     assert "Use one table" not in run(root, "inbox", "--as", "auth").out
+    answer = execute(auth, "--continue", "-m", "work")
+    assert answer.status == 0, answer
+    assert "said before" not in answer.out
+    loads = [call for call in read_calls(calls) if call["call"] == "load_session"]
+    assert [(one["cwd"], one["session"]) for one in loads] == [(str(auth.path), "s1")]
 
 
 def test_stop_cancels_the_turn(auth: SupervisedWorker, calls: Path) -> None:
@@ -103,16 +111,6 @@ def test_stop_cancels_the_turn(auth: SupervisedWorker, calls: Path) -> None:
     assert names(calls)[-2:] == ["cancel", "cancelled"]
     shown = run(root, "show", "auth", "--json").document["run"]
     assert (shown["exit_status"], shown["outcome"]) == (143, "stopped")
-
-
-def test_continued_session(auth: SupervisedWorker, calls: Path) -> None:
-    """A session is loaded in the same worktree, and its history is not shown again."""
-    execute(auth, "-m", "hello")
-    answer = execute(auth, "--continue", "-m", "work")
-    assert answer.status == 0, answer
-    assert "said before" not in answer.out
-    loads = [call for call in read_calls(calls) if call["call"] == "load_session"]
-    assert [(one["cwd"], one["session"]) for one in loads] == [(str(auth.path), "s1")]
 
 
 def test_agent_that_forgets(
@@ -137,6 +135,15 @@ def test_failures(auth: SupervisedWorker, calls: Path) -> None:
     dead = run(root, "exec", "auth", "--agent", "acp", "-m", "go", "--json", "--", "true")
     assert dead.document["outcome"] == "failed"
     assert "the agent has ended" in dead.document["message"]
+
+
+def test_missing_library(auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra the answer is one message with the command that installs it."""
+    monkeypatch.setitem(sys.modules, "acp", None)
+    with pytest.raises(NotFound) as refused:
+        find_agent(auth.world.session(), "acp", options=["true"])
+    assert "needs the package agent-client-protocol" in refused.value.message
+    assert refused.value.hint == "pip install 'gitworker[acp]'"
 
 
 def test_refusals(auth: SupervisedWorker) -> None:

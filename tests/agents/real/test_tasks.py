@@ -124,3 +124,16 @@ def test_detached(agent: str, machine: AgentMachine) -> None:
     words = ("spawn", "auth", "t1", "--agent", agent, "-d", "-m", "Add it [[plan:work]]")
     assert machine.run(*words).status == 0
     assert machine.run("wait", "auth", "--for", "in_review", "--timeout", "60").status == 0
+
+
+@pytest.mark.parametrize("command", [("opencode", "acp"), ("qwen", "--acp"), ("gemini", "--acp")])
+def test_protocol(command: tuple[str, str], machine: AgentMachine) -> None:
+    """Agents of three vendors do a task by the Agent Client Protocol."""
+    require_agent(command[0])
+    words = ("spawn", "auth", "t1", "--agent", "acp", "-m", "Add it [[plan:work]]", "--", *command)
+    answer = machine.run(*words)
+    assert answer.status == 0, machine.log("t1")
+    assert "I added hello.txt." in machine.log("t1")
+    assert machine.git("show", "auth/t1:hello.txt") == "hello"
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["agent"]) == ("handed_in", "acp")
