@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
@@ -25,8 +25,7 @@ from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import Worker
 
 
-@dataclass(frozen=True, slots=True)
-class BranchTips:
+class BranchTips(NamedTuple):
     """The two commits at the start of a landing."""
 
     ref: Ref
@@ -34,8 +33,7 @@ class BranchTips:
     target: Oid
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(NamedTuple):
     """The planned replacement of a branch's commits: `old` becomes `new`.
 
     `worktree` is the checkout of the branch, and `admin_dir` its git directory, or None.
@@ -119,7 +117,7 @@ def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]])
         ],
     )
     refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(moving, saved, strict=True)}
-    return [replace(rewrite, rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
+    return [rewrite._replace(rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
 
 
 def drop_anchors(session: Session, operations: Sequence[Operation]) -> None:

@@ -7,7 +7,6 @@ ref keeps these files.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gitworker import clock
@@ -85,8 +84,7 @@ def close_merges(session: Session, operations: Sequence[Operation]) -> None:
             )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CleanedWorktree:
+class CleanedWorktree(NamedTuple):
     """A landed worktree: kept, and the reason, or removed, and the part that may be deleted.
 
     `left_out` are the uncommitted files in it.
@@ -123,9 +121,9 @@ def clean_up(session: Session, landings: Sequence[LandedOperation]) -> list[Clea
         if cleaned.why is not None:
             _follow(session, one.data)
         if not cleaned.kept:
-            cleaned = replace(cleaned, why=None)
+            cleaned = cleaned._replace(why=None)
         elif not one.data.keep:
-            cleaned = replace(cleaned, left_out=find_left_out(session, one.worker))
+            cleaned = cleaned._replace(left_out=find_left_out(session, one.worker))
         results.append(cleaned)
     return results
 

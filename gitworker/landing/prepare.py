@@ -5,7 +5,7 @@ longer the approved ones, it is sent back.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
@@ -62,8 +62,7 @@ class CannotLand(Exception):
         self.anywhere = anywhere
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A worker whose replayed commits are written; `base` is their parent."""
 
     worker: Worker

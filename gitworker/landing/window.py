@@ -7,7 +7,6 @@ have landed.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from gitworker import clock
 from gitworker.branches.replay_branch import begin_rewrite, rescue_old_tips
@@ -31,8 +30,8 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
-from gitworker.repo.history.diffs import BlobChange
 from gitworker.repo.plumbing.lock import descriptor_of
+from gitworker.repo.status.path_changes import Change
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
 from gitworker.store.operations import (
@@ -63,7 +62,7 @@ def land(
     *,
     keep: bool,
     push: Push | None = None,
-    known: Mapping[str, tuple[BlobChange, ...]] | None = None,
+    known: Mapping[str, tuple[Change, ...]] | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
@@ -187,7 +186,7 @@ def _rescue(session: Session, window: list[Prepared]) -> list[Prepared]:
     """Save the old tips of the window's branches in rescue refs."""
     rewrites = rescue_old_tips(session, [(one.worker, one.rewrite) for one in window])
     return [
-        replace(prepared, rewrite=rewrite)
+        prepared._replace(rewrite=rewrite)
         for prepared, rewrite in zip(window, rewrites, strict=True)
     ]
 

@@ -1,8 +1,8 @@
 """approve: rebase a worker's branch onto the target, then record commit and patches as approved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
@@ -53,8 +53,7 @@ from gitworker.worktrees.left_out import find_left_out
 from gitworker.worktrees.prefetched_checks import PrefetchedChecks, forget_early_checks
 
 
-@dataclass(frozen=True, slots=True)
-class Approved:
+class Approved(NamedTuple):
     """An approved worker: the approved commit, and the branch's old tip if it was rebased.
 
     `unrequested` counts the commits, approved by `at`, that came after the submission. `without` is
@@ -71,8 +70,7 @@ class Approved:
     left_out: LeftOut | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotApproved:
+class NotApproved(NamedTuple):
     """One worker that was not approved, with the reason."""
 
     worker_id: str

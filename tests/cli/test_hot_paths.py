@@ -187,7 +187,9 @@ def test_land_imports_little(scene: Scene) -> None:
     scene.submitted()
     rooms = ("radar.", "repo.hooks.", "repo.pool.", "repo.remote.", "verify.verify")
     slow = tuple(f"gitworker.{room}" for room in rooms)
-    assert [name for name in imported(scene.root, "land", "auth") if name.startswith(slow)] == []
+    found = imported(scene.root, "land", "auth")
+    assert found & {"click", "dataclasses", "filelock", "inspect", "uuid"} == set()
+    assert [name for name in found if name.startswith(slow)] == []
 
 
 def test_a_spawn_from_the_pool_imports_no_parser(scene: Scene) -> None:

@@ -8,7 +8,7 @@ compare-and-set.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
@@ -25,7 +25,7 @@ from gitworker.repo.checkout.partial_checkout import (
     put_back,
     renew_entries,
 )
-from gitworker.repo.history.diffs import BlobChange, diff_commits
+from gitworker.repo.history.diffs import diff_commits
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
@@ -39,8 +39,7 @@ UPDATING = b"Updating "
 NAMED_AT_MOST = 100_000  # characters of paths on a command line; the limit may be 128 KiB
 
 
-@dataclass(frozen=True, slots=True)
-class TargetMove:
+class TargetMove(NamedTuple):
     """The target's move from `old` to `new`, its reflog message, and the lock that git holds.
 
     `changes` are the paths that differ between both commits, if they are known.
@@ -51,7 +50,7 @@ class TargetMove:
     new: Oid
     reason: str
     lock_fd: int | None = None
-    changes: tuple[BlobChange, ...] | None = None
+    changes: tuple[Change, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -68,7 +67,7 @@ def fast_forward(
     worktree: str | None,
     reason: str,
     lock_fd: int | None = None,
-    changes: tuple[BlobChange, ...] | None = None,
+    changes: tuple[Change, ...] | None = None,
 ) -> None:
     """Move the target from `old` to its descendant `new`, together with its checkout.
 

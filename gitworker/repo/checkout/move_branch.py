@@ -10,7 +10,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
@@ -42,8 +42,7 @@ NEVER_MS = 2**60  # later than every file: no file counts as moved
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
 
 
-@dataclass(frozen=True, slots=True)
-class BranchMove:
+class BranchMove(NamedTuple):
     """A branch's move from `old` to `new`; `admin_dir` is the worktree's own git directory."""
 
     ref: Ref
@@ -68,7 +67,7 @@ class BranchMove:
         return f"{self.admin_dir}/index.lock"
 
     @property
-    def index(self) -> str:
+    def index_file(self) -> str:
         """Return the path of the worktree's index."""
         return f"{self.admin_dir}/index"
 
@@ -86,7 +85,7 @@ class BranchMove:
         except FileNotFoundError:
             is_this = False
         return PartialCheckout(
-            self.worktree, self.index, self.old, self.new, began_ms if is_this else NEVER_MS
+            self.worktree, self.index_file, self.old, self.new, began_ms if is_this else NEVER_MS
         )
 
 
@@ -194,13 +193,13 @@ def put_files_back(here: Git, move: BranchMove) -> None:
         )
     prepare_index(move)
     renew_entries(here, left.written, index=move.private_index)
-    os.replace(move.private_index, move.index)
+    os.replace(move.private_index, move.index_file)
 
 
 def prepare_index(move: BranchMove) -> None:
     """Make the private index a copy of the worktree's own; an older private index is replaced."""
     remove_file(f"{move.private_index}.lock")  # left by a git that died with its machine
-    copy_index(move.index, move.private_index)
+    copy_index(move.index_file, move.private_index)
 
 
 def remove_file(path: str) -> None:
@@ -211,12 +210,14 @@ def remove_file(path: str) -> None:
         return
 
 
-@dataclass(slots=True)
 class _Lock:
     """The held index lock; with `keep` an error leaves it for `recover_move`."""
 
-    descriptor: int
-    keep: bool = False
+    __slots__ = ("descriptor", "keep")
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.keep = False
 
 
 @contextmanager
@@ -310,7 +311,7 @@ def _carry_out(here: Git, move: BranchMove, *, reason: str, lock: _Lock) -> None
         lock.keep = False
         raise _refusal(here, move, failure) from failure
     crash_point("move-read")
-    os.replace(move.private_index, move.index)
+    os.replace(move.private_index, move.index_file)
     lock.keep = False
     crash_point("move-renamed")
 

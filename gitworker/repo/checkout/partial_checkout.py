@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gitworker.model.ids import Oid
@@ -36,15 +35,14 @@ REFUSED_BEFORE = (
 CLOCK_TICK_MS = 20  # the kernel dates files by a clock that may be one tick late
 
 
-@dataclass(frozen=True, slots=True)
-class PartialCheckout:
-    """A checkout that may have stopped between `old` and `new`; `index` has the entries of one.
+class PartialCheckout(NamedTuple):
+    """A checkout that may have stopped between `old` and `new`; `index_file` belongs to one.
 
     Files that were last changed before `since_ms` (epoch) were not moved by it and stay.
     """
 
     worktree: str
-    index: str
+    index_file: str
     old: Oid
     new: Oid
     since_ms: int = 0
@@ -52,7 +50,7 @@ class PartialCheckout:
     @property
     def scratch(self) -> str:
         """Return the path of a temporary index for the comparison."""
-        return f"{self.index}.gitworker-back"
+        return f"{self.index_file}.gitworker-back"
 
 
 class Unrestored(NamedTuple):
@@ -91,7 +89,7 @@ def put_back(here: Git, checkout: PartialCheckout) -> Unrestored:
             for path in seen.suspects & seen.tracked
             if path in moved or not is_there(checkout.worktree, path)
         )
-        missing = _write(here, wanted, index=checkout.index)
+        missing = _write(here, wanted, index=checkout.index_file)
         changed = seen.suspects - moved - set(wanted)
         written = tuple(path for path in wanted if path not in missing)
         return Unrestored(tuple(missing), tuple(sorted(changed)), written)
@@ -167,7 +165,7 @@ def _suspected(here: Git, checkout: PartialCheckout) -> Iterator[_Seen]:
     changes = {change.path: change for change in between if not _is_gitlink(change)}
     try:
         _drop_scratch(checkout)  # left by a killed recovery
-        copy_index(checkout.index, checkout.scratch)
+        copy_index(checkout.index_file, checkout.scratch)
         listed = here.run("ls-files", "-z", env={"GIT_INDEX_FILE": checkout.scratch}).text
         tracked = changes.keys() & set(listed.split("\0"))
         found = find_differing(here, checkout.scratch) & tracked

@@ -130,7 +130,7 @@ def _settle(here: Git, move: BranchMove) -> bool:
             put_files_back(here, move)
         move_ref(here, move.ref, old=move.new, new=move.old, reason="gitworker: taken back")
         return False
-    os.replace(move.private_index, move.index)
+    os.replace(move.private_index, move.index_file)
     return True
 
 

@@ -1,7 +1,6 @@
 """The changes of many commits, by one `git diff-tree --stdin`: paths, modes and blobs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
@@ -12,16 +11,9 @@ from gitworker.repo.status.path_changes import GITLINK, Change
 NO_INDEX = "gitworker-no-index"
 
 
-@dataclass(frozen=True, slots=True)
-class BlobChange(Change):
-    """One path that differs, with the blob before the change as well."""
-
-    old_oid: Oid
-
-
 def diff_commits(
-    git: Git, requests: Sequence[str], *, known: dict[str, tuple[BlobChange, ...]] | None = None
-) -> list[tuple[BlobChange, ...]] | None:
+    git: Git, requests: Sequence[str], *, known: dict[str, tuple[Change, ...]] | None = None
+) -> list[tuple[Change, ...]] | None:
     """Return the changes of each request in order, sorted as git sorts them, without renames.
 
     A request is a commit, which is compared with its parent, or `<commit> <other>`. git remembers
@@ -39,14 +31,14 @@ def diff_commits(
     return [fresh[one] if one in fresh else known[one] for one in requests]
 
 
-def _ask(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ...]] | None:
+def _ask(git: Git, requests: Sequence[str]) -> list[tuple[Change, ...]] | None:
     out = git.run(
         "diff-tree", "--stdin", "--root", "-m", "--always", "-r", "-z", "--raw", "--no-renames",
         "--ignore-submodules=none",
         stdin="".join(f"{request}\n" for request in requests).encode(),
         env={"GIT_INDEX_FILE": f"{require_repository(git.directory).common_dir}/{NO_INDEX}"},
     ).text  # fmt: skip
-    found: list[list[BlobChange]] = []
+    found: list[list[Change]] = []
     headers = []
     fields = iter(out.split("\0"))
     for field in fields:
@@ -65,6 +57,6 @@ def is_submodule(change: Change) -> bool:
     return GITLINK in (change.old_mode, change.new_mode)
 
 
-def _parse(raw: str, path: str) -> BlobChange:
+def _parse(raw: str, path: str) -> Change:
     old_mode, new_mode, old_oid, new_oid, status = raw[1:].split(" ")
-    return BlobChange(status, old_mode, new_mode, Oid(new_oid), path, Oid(old_oid))
+    return Change(status, old_mode, new_mode, Oid(new_oid), path, Oid(old_oid))

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
-from gitworker.repo.history.diffs import BlobChange, diff_commits
+from gitworker.repo.history.diffs import diff_commits
 from gitworker.repo.plumbing.commit_bytes import approved_text, parse_commit, rebased_text
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.objects import read_objects
+from gitworker.repo.status.path_changes import Change
 
 EMPTY = "empty"  # the patch of a commit that changes nothing
 # The same patch has the same text under every diff configuration of the user.
@@ -93,7 +94,7 @@ def keeps_patches(
     git: Git,
     picks: Sequence[tuple[Oid, Oid]],
     *,
-    known: dict[str, tuple[BlobChange, ...]] | None = None,
+    known: dict[str, tuple[Change, ...]] | None = None,
 ) -> bool:
     """Return whether each new commit surely has the patch of its old one; start one process.
 

@@ -5,7 +5,7 @@ written as UTF-8, as rebase does unless i18n.commitEncoding is set.
 """
 
 import codecs
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.model.ids import Oid
 
@@ -18,8 +18,7 @@ FALLBACK = "gitworker-latin-1"
 codecs.register_error(FALLBACK, lambda error: _as_latin_1(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """The parts of a commit that a replay needs; `author` and `message` are the original bytes."""
 
     oid: Oid

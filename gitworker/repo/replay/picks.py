@@ -7,7 +7,7 @@ last pick.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.model.ids import Oid
 from gitworker.paths import Repository
@@ -36,8 +36,7 @@ from gitworker.repo.replay.rebase_plan import (
 from gitworker.repo.replay.replay_cache import ReplayCache
 
 
-@dataclass(frozen=True, slots=True)
-class PickConflict:
+class PickConflict(NamedTuple):
     """A pick stopped at a commit that conflicts."""
 
     commit: Commit

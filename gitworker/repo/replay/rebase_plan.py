@@ -5,10 +5,10 @@ topic git is asked with the options of rebase itself. Read-only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gitworker.model.ids import Oid
-from gitworker.repo.history.diffs import BlobChange, diff_commits, is_submodule
+from gitworker.repo.history.diffs import diff_commits, is_submodule
 from gitworker.repo.plumbing.commit_bytes import Commit, parse_commit
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.objects import read_objects
@@ -18,6 +18,7 @@ from gitworker.repo.replay.attributes import (
     name_attributes,
 )
 from gitworker.repo.replay.replay_cache import ReplayCache
+from gitworker.repo.status.path_changes import Change
 
 SAME_PATCH = "="
 TARGET_SIDE = "<"
@@ -31,8 +32,7 @@ class NeedsRebase(Exception):
     """merge-tree may give another result than rebase here."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayBase:
+class ReplayBase(NamedTuple):
     """The base from which picking starts.
 
     `heads` are the commit on which the first pick is applied, and the fork point if there is one.
@@ -46,8 +46,7 @@ class ReplayBase:
     attributes: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class RebasePlan:
+class RebasePlan(NamedTuple):
     """The steps of a rebase of `topic` onto `target`.
 
     `commits` are all considered commits in order; `todo` are those that the target lacks. `ground`
@@ -97,7 +96,7 @@ def load_plan(
         return plan
     if not _is_line(ours):
         return _load_any_plan(git, plan)
-    plan = replace(plan, bases=(Oid(ours[0][1]),))
+    plan = plan._replace(bases=(Oid(ours[0][1]),))
     if plan.is_unchanged:
         return plan
     theirs = [line[1:].split(" ") for line in walked if line[0] == TARGET_SIDE]
@@ -149,7 +148,7 @@ def _load_line(
     line: Sequence[Oid],
     *,
     theirs: list[str],
-    known: dict[str, tuple[BlobChange, ...]] | None,
+    known: dict[str, tuple[Change, ...]] | None,
 ) -> RebasePlan:
     """Return the plan of a linear topic; `theirs` are the target's own commits without merges."""
     compared = theirs if len(theirs) <= COMPARED_AT_MOST else []
@@ -159,12 +158,12 @@ def _load_line(
         return _load_any_plan(git, plan)
     ours, others, incoming = changes[: len(line)], changes[len(line) : -1], changes[-1]
     commits, ground = _read(git, line, [*ours, incoming], tip=plan.target, base=base)
-    plan = replace(plan, commits=commits, todo=commits, ground=ground)
+    plan = plan._replace(commits=commits, todo=commits, ground=ground)
     same = {_patched_names(one) for one in ours if one}
     if compared == theirs and not any(_patched_names(one) in same for one in others):
         return plan
     marks = _list_marked(git, plan)
-    return replace(plan, todo=_without_known(git, commits, marks, ground.heads))
+    return plan._replace(todo=_without_known(git, commits, marks, ground.heads))
 
 
 def _load_any_plan(git: Git, plan: RebasePlan) -> RebasePlan:
@@ -174,12 +173,12 @@ def _load_any_plan(git: Git, plan: RebasePlan) -> RebasePlan:
     merges = git.text(
         "rev-list", "--min-parents=2", "--max-count=1", plan.topic, f"^{plan.target}", *plan.ours
     )
-    plan = replace(plan, bases=tuple(map(Oid, bases)), is_linear=not merges)
+    plan = plan._replace(bases=tuple(map(Oid, bases)), is_linear=not merges)
     if plan.is_unchanged:
         return plan
     marked = _list_marked(git, plan)
     commits = load_commits(git, list(marked))
-    return replace(plan, commits=commits, todo=_without_known(git, commits, marked))
+    return plan._replace(commits=commits, todo=_without_known(git, commits, marked))
 
 
 def _without_known(
@@ -203,7 +202,7 @@ def _list_marked(git: Git, plan: RebasePlan) -> dict[Oid, str]:
     return {Oid(line[1:]): line[0] for line in lines}
 
 
-def _patched_names(changes: Iterable[BlobChange]) -> frozenset[str]:
+def _patched_names(changes: Iterable[Change]) -> frozenset[str]:
     """Return the names in a patch; commits with equal patch ids have the same names.
 
     Submodules are left out, since settings may hide them from a patch.
@@ -214,7 +213,7 @@ def _patched_names(changes: Iterable[BlobChange]) -> frozenset[str]:
 def _read(
     git: Git,
     oids: Sequence[Oid],
-    changes: Sequence[Sequence[BlobChange]],
+    changes: Sequence[Sequence[Change]],
     *,
     tip: Oid,
     base: Oid | None,

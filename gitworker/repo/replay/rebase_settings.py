@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.repo.plumbing.git import Git
 
@@ -16,8 +16,7 @@ UTF8 = ("utf-8", "utf8")
 UI_ALGORITHM = (2, 46)  # since then rebase honours diff.algorithm and merge-tree does not
 
 
-@dataclass(frozen=True, slots=True)
-class RebaseSettings:
+class RebaseSettings(NamedTuple):
     """The user's settings that a replay needs.
 
     `needs_rebase`: only a real rebase gives the configured result. `merges_otherwise`: it may also

@@ -8,8 +8,7 @@ no worktree of the user changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 WITHOUT_RECORDS = ("commit.gpgSign=false", "notes.rewrite.rebase=false")
 
 
-@dataclass(frozen=True, slots=True)
-class PickedCommit:
+class PickedCommit(NamedTuple):
     """One commit of the branch and its replayed commit; `new` is None if it was dropped."""
 
     old: Oid
@@ -35,8 +33,7 @@ class PickedCommit:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(NamedTuple):
     """A replay without conflicts: `new` is the branch's tip on the target.
 
     `picks` are the commits in order. Those that the target already has, or that became empty, have
@@ -49,8 +46,7 @@ class Replayed:
     unchanged: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayConflict:
+class ReplayConflict(NamedTuple):
     """The first commit with a conflict, and the paths in conflict, sorted."""
 
     commit: Oid

@@ -5,9 +5,9 @@ A commit's changes never change; the user's settings and name apply to the whole
 
 from collections.abc import Mapping
 
-from gitworker.repo.history.diffs import BlobChange
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.rebase_settings import RebaseSettings, load_rebase_settings
+from gitworker.repo.status.path_changes import Change
 
 
 class ReplayCache:
@@ -20,7 +20,7 @@ class ReplayCache:
     __slots__ = ("_committer", "_git_config", "_settings", "changes", "replays")
 
     def __init__(self, git_config: Mapping[str, str] | None = None) -> None:
-        self.changes: dict[str, tuple[BlobChange, ...]] = {}
+        self.changes: dict[str, tuple[Change, ...]] = {}
         self.replays: dict[object, object] = {}
         self._committer: bytes | None = None
         self._git_config = git_config

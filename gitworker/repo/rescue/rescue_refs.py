@@ -8,7 +8,7 @@ them.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
@@ -42,8 +42,7 @@ SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RescueRef:
+class RescueRef(NamedTuple):
     """One rescue: `oid` is the ref's commit; `number` counts from 1 per worker and task."""
 
     ref: Ref

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
@@ -126,8 +126,7 @@ for mark in "$root"/*/{LANDED}; do (
 RESUMED_AFTER_S = 600  # a younger deletion may still be running and is not started again
 
 
-@dataclass(frozen=True, slots=True)
-class TrashEntry:
+class TrashEntry(NamedTuple):
     """One removed worktree: its place in the trash, the old places, the branch, the state."""
 
     path: str
@@ -195,7 +194,7 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
         raise NotFound(f"{entry.name} is not in the trash any more", "git worker undo") from None
     except OSError as error:
         raise _unmovable(entry.path, error) from error
-    moving = replace(entry, worktree=place, admin_dir=admin, state=RESTORING)
+    moving = entry._replace(worktree=place, admin_dir=admin, state=RESTORING)
     if (place, admin) != (entry.worktree, entry.admin_dir):
         _repoint(moving)
     _write(moving)
@@ -286,7 +285,7 @@ def _claim(entry: TrashEntry) -> TrashEntry:
     parent, base = os.path.split(entry.path)
     claimed = _free_name(f"{parent}/{CLAIMED}{base}")
     os.rename(entry.path, claimed)
-    return replace(entry, path=claimed)
+    return entry._replace(path=claimed)
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:
@@ -308,7 +307,7 @@ def _remove(entry: TrashEntry) -> TrashEntry:
         if point:
             crash_point("trash-admin")
     crash_point("trash-tree")
-    removed = replace(entry, state=REMOVED)
+    removed = entry._replace(state=REMOVED)
     _write(removed)
     return removed
 
@@ -336,7 +335,7 @@ def _restore(entry: TrashEntry) -> str:
     """Do the remaining renames of a restoration, then drop the entry."""
     if os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
         # Another worktree has got this admin name since the kill: choose a new name.
-        entry = replace(entry, admin_dir=_free_name(entry.admin_dir))
+        entry = entry._replace(admin_dir=_free_name(entry.admin_dir))
         _repoint(entry)
         _write(entry)
     if os.path.lexists(entry.tree):
@@ -404,7 +403,7 @@ def _free_name(path: str) -> str:
 
 
 def _write(entry: TrashEntry) -> None:
-    facts = asdict(entry)
+    facts = entry._asdict()
     del facts["path"]
     write_atomically(f"{entry.path}/record", json.dumps(facts).encode())
 

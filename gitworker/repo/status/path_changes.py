@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import Git
@@ -13,15 +13,15 @@ from gitworker.repo.status.tracked_files import find_file
 GITLINK = "160000"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One path that differs between two commits: A, M, T or D, with modes and the new blob."""
+class Change(NamedTuple):
+    """One path that differs between two commits: A, M, T or D, with modes and blobs."""
 
     status: str
     old_mode: str
     new_mode: str
     new_oid: Oid
     path: str
+    old_oid: Oid
 
 
 def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
@@ -32,7 +32,7 @@ def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
     out = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--end-of-options", old, new)
     fields = out.text.split("\0")
     return tuple(
-        Change(words[4], words[0][1:], words[1], Oid(words[3]), path)
+        Change(words[4], words[0][1:], words[1], Oid(words[3]), path, Oid(words[2]))
         for words, path in (
             (raw.split(" "), path) for raw, path in zip(fields[::2], fields[1::2], strict=False)
         )

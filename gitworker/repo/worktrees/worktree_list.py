@@ -6,7 +6,7 @@ This module never runs `git worktree prune`, which would drop a user's unmounted
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
@@ -26,8 +26,7 @@ HALF_MADE = ("could not create directory of", "/locked' for", "/gitdir' for", "/
 TAKEN = ("already exists", "already checked out", "already used by worktree")
 
 
-@dataclass(frozen=True, slots=True)
-class Worktree:
+class Worktree(NamedTuple):
     """One worktree as listed by `git worktree list`, with its own git directory.
 
     `head` is None in a bare repository and before the first commit. `branch` is None if HEAD is
@@ -52,7 +51,7 @@ def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
     found = [_parse(record, here.common_dir, admins) for record in records]
     if here.is_linked and not found[0].bare and _is_bare(git, here.common_dir):
-        found[0] = replace(found[0], head=None, branch=None, bare=True, detached=False)
+        found[0] = found[0]._replace(head=None, branch=None, bare=True, detached=False)
     return tuple(found)
 
 
