@@ -17,7 +17,9 @@ PROGRAMS = ROOT / ".agents" / "bin"
 # No agent needs another host: a request to one fails at once. OpenCode with a plugin waits for npm,
 # which would repeat its request for a minute.
 NOWHERE = "http://127.0.0.1:9"
+PURE = "OPENCODE_PURE"  # no plugins: without a network OpenCode waits 75 s for their dependencies
 QUIET = {
+    PURE: "1",
     "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1",
     "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false", "DO_NOT_TRACK": "1",

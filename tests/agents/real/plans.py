@@ -23,7 +23,7 @@ PLANS: Plans = {
     "forget": (Shell("echo hello > hello.txt"), Text("I am done.")),
     "boxed": (
         Write("hello.txt", "hello\n"),
-        Shell("git add hello.txt; git commit -q -m Refused; true"),
+        Shell("git add -A && git commit -q -m Refused; true"),
         Call("whoami", {}),
         Call("commit", {"message": "Add hello"}),
         Call("done", {"note": "by a tool"}),

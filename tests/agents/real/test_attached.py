@@ -4,13 +4,16 @@ import shutil
 
 import pytest
 
-from fixtures.scripted_model import messages, responses
+from fixtures.scripted_model import chat, messages, responses
 from fixtures.scripted_model.server import ScriptedModel
-from tests.agents.real.machine import AgentMachine, require_agent
+from tests.agents.real.machine import PURE, AgentMachine, require_agent
 
 pytestmark = pytest.mark.agents
-AGENTS = ("claude", "codex")
-WIRES = {"claude": messages, "codex": responses}
+SANDBOXED_AGENTS = ("claude", "codex")
+HEARING = (*SANDBOXED_AGENTS, "qwen", pytest.param("opencode", marks=pytest.mark.slow))
+WIRES = {"claude": messages, "codex": responses, "opencode": chat}
+# The names of our tools: Codex has a namespace of its own for them.
+PREFIXES = {"claude": "mcp__gw__", "codex": "", "opencode": "gw_"}
 SANDBOX = '{"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}'
 # The strictest usual sandbox of each: git's directories are read-only for its shell.
 SANDBOXED = {
@@ -19,18 +22,19 @@ SANDBOXED = {
 }
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", HEARING)
 def test_message_in_mid_run(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """A message that is sent during a tool's call is in the next request to the model."""
     require_agent(agent)
+    machine.env.pop(PURE)
     machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:hear]]")
-    first, second = (str(one.request) for one in model.exchanges[:2])
-    assert "from hq: Use tabs" not in first
-    assert "from hq: Use tabs" in second, machine.log("t1")
+    sent = next(at for at, one in enumerate(model.exchanges) if "worker send" in str(one.answer))
+    assert "from hq: Use tabs" not in str(model.exchanges[sent].request)
+    assert "from hq: Use tabs" in str(model.exchanges[sent + 1].request), machine.log("t1")
     assert machine.run("msg", "poll", "--as", "auth", "--mine").out.count("Use tabs") == 0
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", SANDBOXED_AGENTS)
 def test_uncommitted_work(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """An agent that would end with uncommitted work is asked once to commit it."""
     require_agent(agent)
@@ -39,18 +43,19 @@ def test_uncommitted_work(agent: str, machine: AgentMachine, model: ScriptedMode
     assert len(model.exchanges) == 3
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", WIRES)
 def test_tools(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """A worker's tools are offered, and those of an agent that directs workers are not."""
     require_agent(agent)
     machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:talk]]")
-    offered = {tool.name for tool in WIRES[agent].read(model.exchanges[0].request).tools}
-    ours = {name.removeprefix("mcp__gw__") for name in offered}
-    assert {"whoami", "inbox", "commit", "done"} <= ours, offered
-    assert "spawn" not in ours
+    requests = (WIRES[agent].read(one.request) for one in model.exchanges)
+    offered = {tool.name for request in requests for tool in request.tools}
+    prefix = PREFIXES[agent]
+    assert {f"{prefix}{name}" for name in ("whoami", "inbox", "commit", "done")} <= offered
+    assert f"{prefix}spawn" not in offered
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", SANDBOXED_AGENTS)
 def test_sandboxed_agent_hands_in(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """An agent whose shell cannot write git's directories commits and hands in by its tools."""
     require_agent(agent)
