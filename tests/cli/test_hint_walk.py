@@ -239,10 +239,11 @@ class Walk:
         return Answer(status, *self._capfd.readouterr())
 
     def next_command(self) -> str:
-        """Return the next command of `show`; `status` names no other one."""
+        """Return the next command of `show`; `status` names no other one for the worker."""
         shown: str = self.perform("git worker show auth --json").document["next"]
         lines = (line.strip() for line in self.perform("git worker status").out.splitlines())
-        assert [line for line in lines if line.startswith("→")] in ([], [f"→ {shown}"])
+        named = [line for line in lines if line.startswith("→")]  # below it, those of the tasks
+        assert named[:1] in ([], [f"→ {shown}"])
         return shown
 
     def to_the_landing(self) -> None:
