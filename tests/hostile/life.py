@@ -156,10 +156,13 @@ class Life:
         for words in (
             ("status",), ("show", "auth"), ("diff", "auth"), ("diff", "auth", "--stat"),
             ("conflicts",), ("path", "auth"), ("done", "docs"), ("reject", "auth", "-m", "Again"),
-            ("done", "auth"), ("approve", "auth"), ("diff", "auth"), ("merge", "auth"), ("undo",),
-            ("merge", "auth"), ("approve", "docs"),
+            ("done", "auth", "-m", "Answered"), ("approve", "auth"), ("diff", "auth"),
+            ("merge", "auth"), ("undo",),
         ):  # fmt: skip
             self.do(*words)
+        landed = self.do("merge", "auth")
+        assert landed.status == 0, landed
+        self.do("approve", "docs")
 
     def _conflict(self) -> None:
         place = Path(self.do("path", "docs").out.strip())
