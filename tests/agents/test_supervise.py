@@ -122,8 +122,13 @@ def test_the_worker_is_at_work_before_its_agent_is(auth: SupervisedWorker) -> No
     assert '"last_heartbeat": "' in (auth.world.state_dir / "workers" / "auth.json").read_text()
 
 
-@pytest.mark.parametrize("before", ["done", "cancel"])
-def test_no_agent_for_a_worker_without_work(auth: SupervisedWorker, before: str) -> None:
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [("done", "no work to start an agent for"), ("cancel", "task t1 was cancelled by hq")],
+)
+def test_no_agent_for_a_worker_without_work(
+    auth: SupervisedWorker, before: str, reason: str
+) -> None:
     """A worker in an unsuitable state refuses an agent, and no agent runs."""
     auth.exec(COMMIT if before == "done" else ":")
     if before == "cancel":
@@ -131,7 +136,7 @@ def test_no_agent_for_a_worker_without_work(auth: SupervisedWorker, before: str)
     runs = auth.runs()
     answer = auth.exec("echo ran")
     assert (answer.status, answer.out) == (1, "")
-    assert "no work to start an agent for" in answer.err
+    assert reason in answer.err
     assert auth.runs() == runs
 
 
@@ -185,7 +190,7 @@ def test_json(auth: SupervisedWorker) -> None:
     assert auth.log.read_text() == "hello\n"
     ok(auth.world.root, "cancel", "auth")
     refused = run(auth.world.root, "exec", "auth", "--json", "--", "true")
-    assert refused.document["error"]["code"] == "refused"
+    assert refused.document["error"]["code"] == "task_ended"
 
 
 def test_spawn_with_a_command(auth: SupervisedWorker) -> None:
