@@ -1,5 +1,6 @@
 """The meaning of a worker's state for a reader."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
     PLACES,
+    has_landed,
+    is_at_work,
+    is_free,
     is_old,
     is_own,
     is_taken,
@@ -194,6 +198,19 @@ def test_places_of_states() -> None:
     """Every state has a place of its own on the screen, WORKING the first."""
     assert sorted(PLACES.values()) == list(range(len(WorkerState)))
     assert PLACES[S.WORKING] == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "true_of"),
+    [
+        (is_free, {WorkerState.IDLE, WorkerState.COMPLETED}),
+        (has_landed, {WorkerState.COMPLETED}),
+        (is_at_work, {WorkerState.WORKING}),
+    ],
+)
+def test_words_for_states(rule: Callable[[WorkerState], bool], true_of: set[WorkerState]) -> None:
+    """Each predicate holds for exactly the states of its name."""
+    assert {state for state in WorkerState if rule(state)} == true_of
 
 
 def test_old_workers() -> None:
