@@ -197,13 +197,15 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
         git.run("rebase", "--abort", ok=range(256))
     if open_operation(worker.admin_dir or "") is None:
         raise Refused(
-            "git did not begin the rebase", "git status", detail=done.complaint or done.text
+            f"git did not begin the rebase in {worker.worktree}",
+            "git status",
+            detail=done.complaint or done.text,
         )
     paths = git.run("diff", "--name-only", "--diff-filter=U", "-z").text.split("\0")
     files = [path for path in paths if path]
     if not files:
         raise Conflict(
-            f"git stopped the rebase of {worker.branch}, without a conflict",
+            f"git stopped the rebase of {worker.branch} in {worker.worktree}, without a conflict",
             "git worker sync --abort   # or repair the cause, then: git worker sync --continue",
             code="rebase_stopped",
             detail=done.complaint or done.text,
