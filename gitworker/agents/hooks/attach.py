@@ -1,8 +1,8 @@
 """agent install and uninstall: our hooks in the settings of agents that a person starts.
 
 Tracked files are never changed: in a worktree the agent's local file is used, which info/exclude
-hides from git. A removal restores the bytes of a file that nobody has changed since, and takes only
-our entries out of any other.
+hides from git. A removal restores the bytes of a file that is unchanged since, and takes only our
+entries out of any other.
 """
 
 import os
