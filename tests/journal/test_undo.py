@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import NotFound
+from gitworker.errors import NotFound, Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail, stop
 from gitworker.progress import Notice
@@ -179,6 +179,18 @@ def test_a_stop_is_not_undone(world: World) -> None:
     stop(world.session(), "auth", reason="stopped by hq")
     undo(world.session(report=heard.append))
     assert Notice(f"{words}; to take it up: git worker resume auth") in heard
+
+
+def test_a_stop_is_named_by_a_refusal_too(world: World) -> None:
+    """undo after a stop names it also if the operation before it cannot be undone."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    world.working("docs", "guide", {"b": "1\n"})
+    stop(world.session(), "docs", reason="stopped by hq")
+    heard: list[object] = []
+    with pytest.raises(Refused, match="the landing cannot be undone"):
+        undo(world.session(report=heard.append))
+    assert any("git worker resume docs" in str(one) for one in heard)
 
 
 def test_undo_twice(world: World) -> None:

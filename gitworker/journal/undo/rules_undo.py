@@ -39,7 +39,8 @@ def landing_refusal(landing: LandedWindow) -> GitWorkerError | None:
     elif landing.tip != landing.new:
         why = f"{landing.target} has moved since"
     elif landing.builders:
-        why = f"{listed(landing.builders)} builds on it"
+        verb = "builds" if len(landing.builders) == 1 else "build"
+        why = f"{listed(landing.builders)} {verb} on it"
     else:
         return None
     span = f"{landing.old[:12]}..{landing.new[:12]}"

@@ -129,16 +129,16 @@ def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | Non
 def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
     """Return the newest record that can be undone, and append the newer ones to `skipped`.
 
-    Raises the error of the newest one if no record can be undone. A stop since then is reported:
-    it is no record, since `resume` takes the work up.
+    Raises the error of the newest one if no record can be undone. A stop since the newest one is
+    reported: it is no record, since `resume` takes the work up.
     """
     stopped = _newest_stop(session)
-    for record in newest_records(session, limit=TRIED_AT_MOST):
+    for number, record in enumerate(newest_records(session, limit=TRIED_AT_MOST)):
+        if number == 0 and stopped is not None and stopped.state_changed_at_ms > record.at_ms:
+            resume = f"git worker resume {stopped.worker_id}"
+            session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
         refusal = _may_undo(session, record) or find_refusal(session, record)
         if refusal is None:
-            if stopped is not None and stopped.state_changed_at_ms > record.at_ms:
-                resume = f"git worker resume {stopped.worker_id}"
-                session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
             return record
         skipped.append(SkippedRecord(record, refusal))
     if skipped:

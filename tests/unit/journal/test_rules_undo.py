@@ -28,7 +28,7 @@ NAMES = ("w1", "w2", "w3", "w4", "w5", "w6", "w7")
         ({"tip": None}, "branch main does not exist"),
         ({"tip": NEW, "remote": "origin/main"}, "origin/main already has it"),
         ({"tip": NEW, "builders": ["docs"]}, "docs builds on it"),
-        ({"tip": NEW, "builders": NAMES}, "w1, w2, w3, w4, w5 and 2 more builds on it"),
+        ({"tip": NEW, "builders": NAMES}, "w1, w2, w3, w4, w5 and 2 more build on it"),
     ],
 )
 def test_landings_that_can_be_undone(facts: dict[str, object], why: str | None) -> None:
