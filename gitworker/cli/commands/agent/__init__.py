@@ -1,1 +1,1 @@
-"""Commands of `git worker hooks`."""
+"""Commands of `git worker agent`."""
