@@ -78,13 +78,16 @@ def make_machine(root: Path, home: Path, model: ScriptedModel) -> AgentMachine:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "Start"], cwd=root, check=True)
     path = f"{PROGRAMS}:{os.environ['PATH']}"
-    for write in (_write_codex, _write_opencode, _write_qwen, _write_gemini):
+    # Codex finds its helpers only outside /tmp.
+    _write(root.parent / "codex/config.toml", CODEX.format(url=model.url))
+    for write in (_write_opencode, _write_qwen, _write_gemini):
         write(home, model.url)
     keys = {
         "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "x", "LOOP_KEY": "x",
         "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_BASE": f"{model.url}/v1",
         "OPENAI_API_KEY": "x", "OPENAI_MODEL": "scripted", "PATH": path,
         "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "x",
+        "CODEX_HOME": str(root.parent / "codex"),
     }  # fmt: skip
     return AgentMachine(root, {**QUIET, **keys})
 
@@ -95,10 +98,6 @@ def make_place(name: str) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     return place
-
-
-def _write_codex(home: Path, url: str) -> None:
-    _write(home / ".codex/config.toml", CODEX.format(url=url))
 
 
 def _write_opencode(home: Path, url: str) -> None:
