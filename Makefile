@@ -22,7 +22,7 @@ BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
-FAST := not whole and not slow and not peers and not agents
+FAST := not whole and not slow and not peers and not agents and not house
 # Real agents for the tests marked `agents`.
 AGENTS_DIR := .agents
 AGENTS ?= claude codex qwen gemini opencode aider
@@ -72,7 +72,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(BIN)/shellcheck $(SHELL_FILES)
 	$(PY) -m docs.generate --check
 	$(PY) -m tests.architecture.commit_gate
-	$(PYTEST) -q tests/architecture
+	$(PYTEST) -q -m house
 	@$(MAKE) --no-print-directory cover
 
 cover: $(READY) ## compare the coverage of the tests (without the slow ones) with the thresholds
@@ -80,7 +80,7 @@ cover: $(READY) ## compare the coverage of the tests (without the slow ones) wit
 	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
 		rm -rf $(COVERED) .coverage .coverage.* && \
-		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents" && \
+		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not house" && \
 		touch $(COVERED); \
 	fi
 	@if ls .coverage.* >/dev/null 2>&1; then $(BIN)/coverage combine --quiet; fi

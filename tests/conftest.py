@@ -67,7 +67,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the suites of whole programs, those of their tests that are not slow anyway.
+    """Mark the house rules and the suites of whole programs, but for what is slow anyway.
 
     Decide also for each test whether coverage measures its children.
     """
@@ -80,9 +80,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             suite in MEASURED and is_measured(seen[test], of_each[test])
         )
         seen[test] += 1
-        if suite in WHOLE and not any(
-            item.get_closest_marker(name) for name in ("slow", "peers", "agents")
-        ):
+        if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents")):
+            continue
+        if suite == "architecture":
+            item.add_marker(pytest.mark.house)
+        if suite in WHOLE:
             item.add_marker(pytest.mark.whole)
 
 

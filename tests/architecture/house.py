@@ -17,7 +17,7 @@ PURE_ROOMS = ("states", "model")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """A Python file of the project: its path from the root, its text, its syntax tree."""
 
@@ -56,10 +56,7 @@ def modules(*tops: str) -> tuple[Module, ...]:
     for top in tops:
         paths = sorted((ROOT / top).rglob("*.py"))
         assert paths, f"no Python file below {top}/: the rule would check nothing"
-        for path in paths:
-            text = path.read_text(encoding="utf-8")
-            name = path.relative_to(ROOT).as_posix()
-            found.append(Module(name, text, ast.parse(text, name)))
+        found.extend(_parsed(path) for path in paths)
     return tuple(found)
 
 
@@ -81,9 +78,15 @@ def require_clean(rule: Rule, subjects: Iterable[Module], fix: str) -> None:
     assert not complaints, "\n".join([*complaints, f"How to fix: {fix}"])
 
 
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return every node of a tree; most rules look at all of them."""
+    return tuple(ast.walk(tree))
+
+
 def functions(module: Module) -> Iterator[Function]:
     """Yield every function and method, nested ones too."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -93,7 +96,7 @@ def imports(node: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
 
     `from a import b` yields `a.b`, since `b` may be a module.
     """
-    for found in ast.walk(node):
+    for found in nodes(node) if isinstance(node, ast.Module) else ast.walk(node):
         if isinstance(found, ast.Import):
             for alias in found.names:
                 yield alias.name, found
@@ -102,12 +105,12 @@ def imports(node: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
                 yield f"{found.module or ''}.{alias.name}", found
 
 
-def start_up_imports(module: Module) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield the imports that run when the module is loaded: those outside functions."""
-    inside = {id(statement) for function in functions(module) for _, statement in imports(function)}
-    for name, statement in imports(module.tree):
-        if id(statement) not in inside and not _is_type_checking(module, statement):
-            yield name, statement
+@cache
+def start_up_imports(module: Module) -> tuple[tuple[str, ast.stmt], ...]:
+    """Return the imports that run when the module is loaded: those outside functions."""
+    passed_by = [*functions(module), *filter(_is_type_checking, nodes(module.tree))]
+    skipped = {id(statement) for node in passed_by for _, statement in imports(node)}
+    return tuple(found for found in imports(module.tree) if id(found[1]) not in skipped)
 
 
 def matches(name: str, packages: Iterable[str]) -> bool:
@@ -128,18 +131,20 @@ def dotted(node: ast.AST) -> str:
 def docstring_nodes(module: Module) -> set[int]:
     """Return the ids of the constants that are docstrings."""
     found = set()
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             found.add(id(body[0].value))
     return found
 
 
-def _is_type_checking(module: Module, statement: ast.stmt) -> bool:
-    """Return whether the import is below `if TYPE_CHECKING` and so never runs."""
-    return any(
-        isinstance(node, ast.If)
-        and dotted(node.test).endswith("TYPE_CHECKING")
-        and any(statement is inner for inner in ast.walk(node))
-        for node in ast.walk(module.tree)
-    )
+def _is_type_checking(node: ast.AST) -> bool:
+    """Return whether a node is `if TYPE_CHECKING`, whose imports never run."""
+    return isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING")
+
+
+@cache
+def _parsed(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(ROOT).as_posix()
+    return Module(name, text, ast.parse(text, name))

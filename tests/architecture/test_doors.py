@@ -13,6 +13,7 @@ from tests.architecture.house import (
     imports,
     matches,
     modules,
+    nodes,
     require_clean,
     snippet,
     start_up_imports,
@@ -83,7 +84,7 @@ def find_processes(module: Module) -> Iterator[str]:
             continue
         if matches(name, PROCESS_MODULES) or PROCESS_CALLS.match(name):
             yield f"{module.at(statement)}: imports {name}"
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Attribute) and PROCESS_CALLS.match(dotted(node)):
             yield f"{module.at(node)}: {dotted(node)}"
 
@@ -93,7 +94,7 @@ def find_sql(module: Module) -> Iterator[str]:
     if module.path.startswith("gitworker/store/"):
         return
     documentation = docstring_nodes(module)
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = SQL.search(node.value)
             if found and id(node) not in documentation:
@@ -104,7 +105,7 @@ def find_queries(module: Module) -> Iterator[str]:
     """Complain about names of queries and columns outside the store."""
     if module.path.startswith("gitworker/store/"):
         return
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             texts = [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
             if node.func.attr in QUERY_CALLS and QUERY_NAME.fullmatch(str(*texts)):
@@ -117,7 +118,7 @@ def find_printing(module: Module) -> Iterator[str]:
     """Complain about writing to the standard streams outside the output modules."""
     if any(fnmatch(module.path, pattern) for pattern in PRINTERS):
         return
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Call):
             name = dotted(node.func)
             if name in ("print", "click.echo", "click.secho") or _writes_stream(node, name):
@@ -134,7 +135,7 @@ def find_clocks(module: Module) -> Iterator[str]:
         parses = name.startswith("datetime.") and module.path in MAY_PARSE_TIMES
         if matches(name, ("time", "datetime", "calendar", "sched")) and not parses:
             yield f"{module.at(statement)}: imports {name}"
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Attribute):
             owner = dotted(node.value).rpartition(".")[2]
             if owner in ("datetime", "date") and node.attr in CLOCK_CALLS:
@@ -146,7 +147,7 @@ def find_waiting(module: Module) -> Iterator[str]:
 
     Allowed are `opener=regular`, descriptors, our own package and files of the system.
     """
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name, text = dotted(node.func), ast.unparse(node.args[0])
@@ -184,7 +185,7 @@ def find_detached(module: Module) -> Iterator[str]:
     """Complain about a background process that is started outside the module for jobs."""
     if module.path in (PROC, JOBS):
         return
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
         if name in ("spawn_detached", "spawn_reporting"):
             yield f"{module.at(node)}: {name}"
@@ -192,7 +193,7 @@ def find_detached(module: Module) -> Iterator[str]:
 
 def find_table_readers(module: Module) -> Iterator[str]:
     """Complain about a look at other processes outside the module that reads them."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         if module.path != PROCESS_TABLE and IN_PROCESS_TABLE.match(node.value):
@@ -204,7 +205,7 @@ def find_ref_names(module: Module) -> Iterator[str]:
     if module.path == REF_NAMES:
         return
     documentation = docstring_nodes(module)
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         if re.search(r"\brefs/", node.value) and id(node) not in documentation:

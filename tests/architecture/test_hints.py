@@ -7,9 +7,10 @@ shell or the command refuses.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from gitworker.rules_text import PLACEHOLDERS
-from tests.architecture.house import Module, modules, require_clean, snippet
+from tests.architecture.house import Module, modules, nodes, require_clean, snippet
 
 # The beginnings of a shell command that takes a path as its next word.
 TAKES_PATH = re.compile(
@@ -29,7 +30,7 @@ USAGE = ("gitworker/cli/commands/setup/help.py",)  # it prints the usage of the 
 
 def find_bare_paths(module: Module) -> Iterator[str]:
     """Complain about a shell command in an f-string whose path is not quoted."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if not isinstance(node, ast.JoinedStr):
             continue
         ready = _quoted_names(module)
@@ -40,19 +41,20 @@ def find_bare_paths(module: Module) -> Iterator[str]:
                 yield f"{module.at(node)}: {ast.unparse(value.value)} is not quoted"
 
 
-def _is_quoted(value: ast.expr, ready: set[str]) -> bool:
+def _is_quoted(value: ast.expr, ready: frozenset[str]) -> bool:
     if isinstance(value, ast.Name):
         return value.id in ready
     return isinstance(value, ast.Call) and ast.unparse(value.func) == QUOTING
 
 
-def _quoted_names(module: Module) -> set[str]:
+@cache
+def _quoted_names(module: Module) -> frozenset[str]:
     """Return the variables that hold quoted paths."""
     names = set()
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Assign) and QUOTING in ast.unparse(node.value):
             names |= {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
-    return names
+    return frozenset(names)
 
 
 def test_paths_in_hints_are_quoted() -> None:
@@ -74,8 +76,8 @@ def find_unpasteable(module: Module) -> Iterator[str]:
     """Complain about a hint that a shell would not run as it is written."""
     if module.path in USAGE:
         return
-    documents = {id(child) for node in ast.walk(module.tree) for child in _not_printed(node)}
-    for node in ast.walk(module.tree):
+    documents = {id(child) for node in nodes(module.tree) for child in _not_printed(node)}
+    for node in nodes(module.tree):
         text = None if id(node) in documents else _text(node)
         if text is None or "\n" in text:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from tests.architecture.house import PURE_ROOMS, ROOT, Module, modules
+from tests.architecture.house import PURE_ROOMS, ROOT, Module, modules, nodes
 
 
 def contracts() -> dict[str, dict[str, Any]]:
@@ -66,7 +66,7 @@ def test_contract_is_exhaustive() -> None:
 def imported(module: Module, known: Set[str]) -> set[str]:
     """Return the modules of `known` that a module imports, inside functions too."""
     found = set()
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:

@@ -11,6 +11,7 @@ from tests.architecture.house import (
     imports,
     matches,
     modules,
+    nodes,
     require_clean,
     snippet,
 )
@@ -64,7 +65,7 @@ def find_impurity(module: Module) -> Iterator[str]:
         ours = ours or (module.is_rules and matches(name, PURE_FOR_RULES))
         if not ours and not matches(name, PURE_STANDARD):
             yield f"{module.at(statement)}: imports {name}"
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Call) and dotted(node.func) in IMPURE_CALLS:
             yield f"{module.at(node)}: calls {dotted(node.func)}"
 
@@ -73,7 +74,7 @@ def find_state_decisions(module: Module) -> Iterator[str]:
     """Complain about a state or status compared with a named one."""
     if module.path in MAY_COMPARE:
         return
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             if any(map(_is_state, sides)) and any(map(_is_named_state, sides)):
@@ -130,7 +131,7 @@ def _state_names() -> frozenset[str]:
     """Return every value of the enums of model that end in State or Status."""
     found: set[str] = set()
     for module in modules("gitworker/model"):
-        for node in ast.walk(module.tree):
+        for node in nodes(module.tree):
             if isinstance(node, ast.ClassDef) and node.name.endswith(("State", "Status")):
                 values = [n.value for n in ast.walk(node) if isinstance(n, ast.Assign)]
                 found |= {str(v.value) for v in values if isinstance(v, ast.Constant)}

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tests.architecture.house import Module, modules, require_clean, snippet
+from tests.architecture.house import Module, modules, nodes, require_clean, snippet
 
 
 def find_dictionaries(module: Module) -> Iterator[str]:
     """Complain about a dataclass without slots."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         for decorator in node.decorator_list if isinstance(node, ast.ClassDef) else ():
             words = ast.unparse(decorator)
             if words.startswith("dataclass") and "slots=True" not in words:

@@ -13,6 +13,7 @@ from tests.architecture.house import (
     imports,
     matches,
     modules,
+    nodes,
     require_clean,
     snippet,
 )
@@ -48,7 +49,7 @@ def find_unsaid(module: Module) -> Iterator[str]:
 
 def find_sleeps(module: Module) -> Iterator[str]:
     """Complain about a test that waits for time instead of a condition."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Call) and dotted(node.func) in (
             "time.sleep",
             "clock.sleep",
@@ -59,7 +60,7 @@ def find_sleeps(module: Module) -> Iterator[str]:
 
 def find_mocks(module: Module) -> Iterator[str]:
     """Complain about replaced names that are not on the short list."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Call):
             name = dotted(node.func)
             if name.endswith("monkeypatch.setattr") or re.search(r"(^|\.)patch(\.object)?$", name):
