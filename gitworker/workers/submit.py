@@ -1,6 +1,7 @@
 """done: WORKING→IN_REVIEW. A branch without commits and uncommitted work are refused.
 
-In review, new commits renew the request without a transition; the same commit changes nothing.
+In review, new commits or a new note renew the request without a transition; the same commit and
+note change nothing.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.messages.inboxes import has_published, newest_verdict
 from gitworker.store.records.landings import find_landing
-from gitworker.store.records.reviews import find_review, record_review
+from gitworker.store.records.reviews import Review, find_review, record_review
 from gitworker.store.workers import (
     Worker,
     clear_returned,
@@ -118,8 +119,10 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         raise _still_conflicts(worker, conflict)
     if repeats_review(worker.returned_by, worker.returned_tip, tip) and not submission.note:
         raise _unanswered_review(session, worker)
-    if _is_handed_in(session, worker, tip):
-        _report_unchanged(session, worker)
+    if (request := _find_open_request(session, worker, tip)) is not None and (
+        is_approved(worker.state) or not _adds(submission, request, worker)
+    ):
+        _report_unchanged(session, worker, submission)
         return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
     marked = find_marked_files(session.git, base=stack_base.onto, tip=tip) if stack_base else ()
     submitted = _record(session, worker, tip, submission)
@@ -178,27 +181,36 @@ def _unanswered_review(session: Session, worker: Worker) -> Conflict:
     )
 
 
-def _is_handed_in(session: Session, worker: Worker, tip: Oid) -> bool:
-    """Return whether this commit already waits for its verdict, or has its approval.
+def _find_open_request(session: Session, worker: Worker, tip: Oid) -> Review | None:
+    """Return the review in which this commit already waits for its verdict, or has its approval.
 
     After a verdict that left the review open, such as a withdrawn approval, it is handed in again.
     """
     if not waits_for_verdict(worker.state, stale_from=worker.stale_from):
-        return False
+        return None
     name, task = worker.worker_id, worker.task_id
     verdict_of = "approved" if is_approved(worker.state) else "requested"
     with session.store.read() as reader:
         review = find_review(reader, name, task, verdict_of)
         verdict = newest_verdict(reader, name, task)
     if review is None or review.commit_oid != tip:
-        return False
-    return is_approved(worker.state) or verdict is None
+        return None
+    return review if is_approved(worker.state) or verdict is None else None
 
 
-def _report_unchanged(session: Session, worker: Worker) -> None:
+def _adds(submission: Submission, request: Review, worker: Worker) -> bool:
+    """Return whether a submission of the same commit has a note or an address that is new."""
+    note, pr_url = submission.note, submission.pr_url
+    return (note or request.note, pr_url or worker.pr_url) != (request.note, worker.pr_url)
+
+
+def _report_unchanged(session: Session, worker: Worker, submission: Submission) -> None:
     since = clock.iso_utc_seconds(worker.state_changed_at_ms)
     words = state_words(worker.state, worker.stale_from)
-    session.report(Notice(f"worker {worker.worker_id} {words} since {since}: nothing changed"))
+    text = f"worker {worker.worker_id} {words} since {since}: nothing changed"
+    if is_approved(worker.state) and submission.note:
+        text += "; to add a note: git worker send hq <text>"
+    session.report(Notice(text))
 
 
 def _advance(writer: Writer, session: Session, worker: Worker, metadata: dict[str, Any]) -> bool:

@@ -173,17 +173,47 @@ def test_submit_from_the_worktree(world: World) -> None:
     assert world.worker("auth").state == "IN_REVIEW"
 
 
-@pytest.mark.parametrize("stage", ["in_review", "approved"])
-def test_submit_twice(world: World, stage: str) -> None:
+@pytest.mark.parametrize(
+    ("stage", "note", "end"),
+    [
+        ("in_review", "", ": nothing changed"),
+        ("in_review", "please look", ": nothing changed"),
+        ("approved", "", ": nothing changed"),
+        ("approved", "again", ": nothing changed; to add a note: git worker send hq <text>"),
+    ],
+)
+def test_submit_twice(world: World, stage: str, note: str, end: str) -> None:
     """Work that was handed in is not handed in again: nothing changes."""
-    getattr(world, stage)("auth", "login", {"a": "1\n"})
+    world.working("auth", "login", {"a": "1\n"})
+    world.submit("auth", note="please look")
+    if stage == "approved":
+        world.approve("auth")
     before = world.picture()
     said: list[Notice] = []
-    done = submit(world.session(report=said.append), "auth", Submission("again"))  # type: ignore[arg-type]
+    done = submit(world.session(report=said.append), "auth", Submission(note))  # type: ignore[arg-type]
     assert done.commit == world.tip("auth/login")
     assert said[0].text.startswith(f"worker auth is {stage.replace('_', ' ')} since ")
-    assert said[0].text.endswith(": nothing changed")
+    assert said[0].text.endswith(end)
     assert world.picture() == before
+
+
+@pytest.mark.parametrize(
+    "added", [{"note": "Better words"}, {"pr_url": "https://example.org/1"}], ids=["note", "pr"]
+)
+def test_a_new_note_renews_the_request(world: World, added: dict[str, str]) -> None:
+    """A new note or address for the same commit renews the request without a transition."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.submit("auth", note="please look")
+    version = world.worker("auth").version
+    renewed = {"note": "please look", **added}
+    for _ in range(2):
+        world.submit("auth", **added)
+        assert world.worker("auth").version == version
+        requests = world.messages("review_request")
+        assert len(requests) == 2, "the second time nothing is new"
+        assert requests[1] == {**requests[0], **renewed}
+    assert len(world.messages("task_done")) == 1
+    assert world.view("auth", "reviews")["note"] == renewed["note"]
 
 
 def test_new_commits_renew_the_request(world: World) -> None:

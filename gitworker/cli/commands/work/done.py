@@ -35,7 +35,8 @@ def command(
 
     WORKING becomes IN_REVIEW. Refused if there is uncommitted work (--commit commits it), if the
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
-    with the target, and if conflict markers are committed in a file that it changes.
+    with the target, and if conflict markers are committed in a file that it changes. In review,
+    new commits or a new note renew the request; without either, nothing changes.
 
     --push then publishes the branch under its own name: to --remote, or else to the remote for
     landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
