@@ -155,6 +155,38 @@ def read_opencode(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield f"! {_short(text)}"
 
 
+def read_pi(event: Event, facts: StreamFacts) -> Iterator[str]:
+    """Read an event of pi; it repeats a message with each of its parts, and once at the end."""
+    kind = event.get("type")
+    if kind == "session":
+        facts.session = str(event.get("id"))
+    elif kind == "message_end":
+        message = _table(event.get("message"))
+        if message.get("role") == "assistant":
+            yield from _pi_message(message, facts)
+    elif kind == "tool_execution_start":
+        yield _tool(facts, event.get("toolName"), event.get("args"))
+    elif kind == "tool_execution_end":
+        content = _table(event.get("result")).get("content")
+        yield from result_lines(content, is_error=bool(event.get("isError")))
+
+
+def _pi_message(message: Event, facts: StreamFacts) -> Iterator[str]:
+    for block in _tables(message.get("content")):
+        if block.get("type") == "text":
+            yield from _text(block.get("text"))
+    usage = _table(message.get("usage"))
+    given = [usage.get(name) for name in ("input", "cacheRead", "cacheWrite")]
+    cost = _table(usage.get("cost")).get("total")
+    facts.add_usage(sum(one for one in given if isinstance(one, int)), usage.get("output"), cost)
+    if message.get("stopReason") == "error":
+        text = str(message.get("errorMessage") or "it failed")
+        facts.fail(text)
+        yield f"! {_short(text)}"
+    else:
+        facts.failure = None  # errors before it were retried
+
+
 def read_acp(event: Event, facts: StreamFacts) -> Iterator[str]:
     """Read an event of our client of the Agent Client Protocol; texts arrive in parts."""
     kind, update = event.get("type"), _table(event.get("update"))
@@ -201,7 +233,7 @@ def _acp_update(update: Event, facts: StreamFacts) -> Iterator[str]:
 
 DIALECTS: dict[str, Callable[[Event, StreamFacts], Iterator[str]]] = {
     "claude": read_claude, "codex": read_codex, "gemini": read_gemini, "opencode": read_opencode,
-    "acp": read_acp,
+    "pi": read_pi, "acp": read_acp,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from gitworker.errors import Invalid
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 ACP = "acp"
-STREAMS = ("text", "claude", "codex", "gemini", "opencode", ACP)
+STREAMS = ("text", "claude", "codex", "gemini", "opencode", "pi", ACP)
 INPUTS = ("", "prompt")
 LISTS = ("command", "resume", "env", "version", "probe", "permissions")
 ATTACH = "{attach}"

@@ -71,8 +71,12 @@ def find_version(answer: ProbeResult) -> str | None:
     """Return the version in the answer of a program, else its first line; None without one."""
     if answer.status != 0:
         return None
-    found = VERSION.search(answer.out)
-    return found.group() if found else one_line(answer.out.strip().partition("\n")[0])[:40] or None
+    found = VERSION.search(answer.out) or VERSION.search(answer.complaint)
+    return (
+        found.group().rstrip(".")
+        if found
+        else one_line(answer.out.strip().partition("\n")[0])[:40] or None
+    )
 
 
 def version_problems(

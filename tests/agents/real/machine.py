@@ -25,6 +25,7 @@ QUIET = {
     "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false", "DO_NOT_TRACK": "1",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "GEMINI_TELEMETRY_ENABLED": "false", "NPM_CONFIG_FETCH_RETRIES": "0",
+    "PI_OFFLINE": "1", "MSWEA_COST_TRACKING": "ignore_errors",
     "HTTPS_PROXY": NOWHERE, "HTTP_PROXY": NOWHERE, "https_proxy": NOWHERE, "http_proxy": NOWHERE,
     "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
 }  # fmt: skip
@@ -80,7 +81,7 @@ def make_machine(root: Path, home: Path, model: ScriptedModel) -> AgentMachine:
     path = f"{PROGRAMS}:{os.environ['PATH']}"
     # Codex finds its helpers only outside /tmp.
     _write(root.parent / "codex/config.toml", CODEX.format(url=model.url))
-    for write in (_write_opencode, _write_qwen, _write_gemini):
+    for write in (_write_opencode, _write_qwen, _write_gemini, _write_pi):
         write(home, model.url)
     keys = {
         "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "x", "LOOP_KEY": "x",
@@ -120,6 +121,14 @@ def _write_qwen(home: Path, url: str) -> None:
 
 def _write_gemini(home: Path, url: str) -> None:
     _write(home / ".gemini/settings.json", json.dumps(_like_gemini("gemini-api-key")))
+
+
+def _write_pi(home: Path, url: str) -> None:
+    model = {"id": "scripted", "name": "scripted", "contextWindow": 100_000, "maxTokens": 8000}
+    provider = {
+        "baseUrl": f"{url}/v1", "apiKey": "x", "api": "openai-completions", "models": [model],
+    }  # fmt: skip
+    _write(home / ".pi/agent/models.json", json.dumps({"providers": {"loop": provider}}))
 
 
 def _like_gemini(account: str) -> dict[str, object]:

@@ -34,6 +34,12 @@ PLANS: Plans = {
         Text("I added again.txt."),
     ),
     "write": (Write("hello.txt", "hello\n"), Text("I added hello.txt.")),
+    # mini-swe-agent ends at this command, not at a text.
+    "submit": (
+        Shell("echo hello > hello.txt"),
+        Shell("git add hello.txt && git commit -m 'Add hello'"),
+        Shell("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"),
+    ),
     "wait": (
         Shell("git status"),
         Held(Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'")),

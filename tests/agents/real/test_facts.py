@@ -19,7 +19,7 @@ KNOWN = known_adapters()
 # The command whose help lists the options of a new run, and of a resumed one.
 RUN_HELP = {
     "claude": ("claude",), "codex": ("codex", "exec"), "gemini": ("gemini",), "qwen": ("qwen",),
-    "opencode": ("opencode", "run"), "aider": ("aider",),
+    "opencode": ("opencode", "run"), "aider": ("aider",), "mini": ("mini",), "pi": ("pi",),
 }  # fmt: skip
 RESUME_HELP = RUN_HELP | {"codex": ("codex", "exec", "resume")}
 OPTION = re.compile(r"--?[a-zA-Z][\w-]*")
@@ -36,6 +36,7 @@ VALUES = (
     ("gemini", "the Agent Client Protocol", ("gemini",), ("--acp",)),
     ("qwen", "the approval mode yolo", ("qwen",), ("yolo", "stream-json")),
     ("qwen", "the Agent Client Protocol", ("qwen",), ("--acp",)),
+    ("pi", "the mode json", ("pi",), ("json",)),
     ("opencode", "the format json", ("opencode", "run"), ("json",)),
     ("opencode", "the Agent Client Protocol", ("opencode",), ("opencode acp",)),
 )  # fmt: skip

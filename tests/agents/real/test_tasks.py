@@ -4,18 +4,32 @@ import pytest
 
 from fixtures.scripted_model.server import ScriptedModel
 from tests.agents.real.machine import AgentMachine, require_agent
+from tests.cli.kit import Answer
 
 pytestmark = pytest.mark.agents
 LIMIT_ENDS = "2030-03-17 17:46"
 AGENTS = ("claude", "codex", "qwen", "opencode", "gemini")
-AIDER = ("--model", "openai/scripted", "--no-show-model-warnings", "--edit-format", "diff")
+# The words after -- that choose the model, for an agent that no variable leads to it.
+OPTIONS = {
+    "aider": (
+        "--", "--model", "openai/scripted", "--no-show-model-warnings", "--edit-format", "diff",
+    ),
+    "mini": ("--", "-m", "openai/scripted"),
+    "pi": ("--", "--provider", "loop", "--model", "scripted"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+def spawn(machine: AgentMachine, agent: str, text: str) -> Answer:
+    """Start an agent on a task of this text."""
+    require_agent(agent)
+    words = ("spawn", "auth", "t1", "--agent", agent, "-m", text, *OPTIONS.get(agent, ()))
+    return machine.run(*words)
+
+
+@pytest.mark.parametrize("agent", [*AGENTS, "pi"])
 def test_from_spawn_to_landed(agent: str, machine: AgentMachine) -> None:
     """An agent edits and commits with its least rights, its work is handed in and lands."""
-    require_agent(agent)
-    answer = machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Add it [[plan:work]]")
+    answer = spawn(machine, agent, "Add it [[plan:work]]")
     assert answer.status == 0, answer
     log = machine.log("t1")
     assert "I added hello.txt." in log
@@ -34,15 +48,25 @@ def test_from_spawn_to_landed(agent: str, machine: AgentMachine) -> None:
 
 def test_aider_from_spawn_to_landed(machine: AgentMachine) -> None:
     """Aider edits by blocks of text and commits by itself, and leaves no file of its own."""
-    require_agent("aider")
-    words = ("spawn", "auth", "t1", "--agent", "aider", "-m", "Add it [[plan:write]]", "--", *AIDER)
-    answer = machine.run(*words)
+    answer = spawn(machine, "aider", "Add it [[plan:write]]")
     assert answer.status == 0, answer
     assert machine.git("-C", "worktrees/t1", "status", "--porcelain", "--ignored") == (
         "!! .worker.log"
     )
     run = machine.run("show", "auth", "--json").document["run"]
     assert (run["outcome"], run["agent"], run["failure"]) == ("handed_in", "aider", None)
+    assert machine.run("land", "auth").status == 0
+    assert machine.git("show", "main:hello.txt") == "hello"
+
+
+def test_mini_from_spawn_to_landed(machine: AgentMachine) -> None:
+    """mini-swe-agent works with a shell alone, and ends with a command of its own."""
+    answer = spawn(machine, "mini", "Add it [[plan:submit]]")
+    assert answer.status == 0, answer
+    assert "git commit -m 'Add hello'" in machine.log("t1")
+    assert machine.git("-C", "worktrees/t1", "status", "--porcelain") == ""
+    run = machine.run("show", "auth", "--json").document["run"]
+    assert (run["outcome"], run["agent"], run["failure"]) == ("handed_in", "mini", None)
     assert machine.run("land", "auth").status == 0
     assert machine.git("show", "main:hello.txt") == "hello"
 
@@ -67,14 +91,13 @@ def test_bus_in_the_sandbox(agent: str, machine: AgentMachine, model: ScriptedMo
     assert "I begin" in machine.run("inbox").out, machine.log("t1")
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", [*AGENTS, "pi"])
 def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """A sent-back agent continues its own conversation with the reason as its prompt."""
-    require_agent(agent)
-    machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Add it [[plan:work]]")
+    spawn(machine, agent, "Add it [[plan:work]]")
     machine.run("reject", "auth", "-m", "Add more")
     again = ("exec", "auth", "--agent", agent, "--continue", "-m", "Add more [[plan:more]]")
-    answer = machine.run(*again)
+    answer = machine.run(*again, *OPTIONS.get(agent, ()))
     assert answer.status == 0, answer
     last = str(model.exchanges[-1].request)
     assert "I added hello.txt." in last
@@ -82,13 +105,10 @@ def test_session_continues(agent: str, machine: AgentMachine, model: ScriptedMod
     assert machine.git("rev-list", "--count", "main..auth/t1") == "2"
 
 
-@pytest.mark.parametrize("agent", ["claude", "qwen", "opencode", "gemini", "aider"])
+@pytest.mark.parametrize("agent", ["claude", "qwen", "opencode", "gemini", "aider", "mini", "pi"])
 def test_failed_login(agent: str, machine: AgentMachine) -> None:
     """A failure is recorded with its kind, and `inbox` shows it in words."""
-    require_agent(agent)
-    options = ("--", *AIDER) if agent == "aider" else ()
-    words = ("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:login]]", *options)
-    answer = machine.run(*words)
+    answer = spawn(machine, agent, "Go [[plan:login]]")
     assert answer.status == 1, answer
     run = machine.run("show", "auth", "--json").document["run"]
     assert (run["outcome"], run["failure"]) == ("failed", "authentication"), machine.log("t1")

@@ -217,3 +217,26 @@ def test_plain_output() -> None:
     transcript.wait_end(1)
     assert transcript.failure is not None
     assert transcript.failure.kind == "authentication"
+
+
+def test_pi() -> None:
+    """A message is read at its end alone, and an answer ends the errors that were retried."""
+    usage = {"input": 3, "cacheRead": 2, "cacheWrite": 1, "output": 4, "cost": {"total": 0.25}}
+    said = {"role": "assistant", "usage": usage, "content": [{"type": "text", "text": "Done."}]}
+    failed = {"role": "assistant", "stopReason": "error", "errorMessage": "429 usage limit"}
+    result = {"content": [{"type": "text", "text": "a.py"}]}
+    events: list[dict[str, Any]] = [
+        {"type": "session", "id": "p1"},
+        {"type": "message_end", "message": {"role": "user", "content": [{"text": "Go"}]}},
+        {"type": "message_end", "message": failed},
+        {"type": "tool_execution_start", "toolName": "bash", "args": {"command": "ls"}},
+        {"type": "tool_execution_end", "toolName": "bash", "result": result, "isError": False},
+        {"type": "message_update", "message": said},
+        {"type": "message_end", "message": said},
+    ]
+    transcript, text = read("pi", events)
+    assert text == "! 429 usage limit\n$ ls\n  a.py\nDone.\n= 6 tokens in, 4 out, $0.2500\n"
+    assert (transcript.facts.session, transcript.failure) == ("p1", None)
+    transcript, _ = read("pi", events[:3])
+    assert transcript.failure is not None
+    assert transcript.failure.kind == "usage_limit"

@@ -66,10 +66,14 @@ def test_healthy_agents(programs: Path, repository: Path) -> None:
     """A version is read, and commit and message are made: in the sandbox, or in a plain shell."""
     write(programs, "claude", "echo '2.0.1 (Claude Code)'")
     write(programs, "codex", CODEX.format(inside='exec "$@"'))
+    write(programs, "pi", "echo 0.73.1 >&2")
+    write(programs, "mini", "echo This is mini-swe-agent version 2.4.6.")
     found = diagnose()
     assert found["claude"][3:] == (
         f"{programs}/claude", "2.0.1", "shell", True, True, (),
     )  # fmt: skip
+    assert found["pi"].version == "0.73.1"
+    assert found["mini"].version == "2.4.6"
     assert found["codex"][4:] == ("1.2.3", "sandbox", True, True, ())
     state = repository / ".git" / "worker-state"
     assert [path.name for path in state.iterdir() if path.name.startswith("probe-")] == []
