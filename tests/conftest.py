@@ -36,7 +36,7 @@ GIT_CONFIG = """\
 # gits. They run after the fast suites, which stay under a minute without them.
 WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
-    "lifecycle", "liveness", "mcp", "radar", "repo", "service", "ui", "verify", "workers",
+    "lifecycle", "liveness", "mcp", "radar", "repo", "service", "tasks", "ui", "verify", "workers",
     "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start

@@ -29,6 +29,7 @@ COMMANDS: Sections = {
         "help": "Explain a topic or a command.",
     },
     "Work": {
+        "task": "Plan tasks: their order, texts and dependencies.",
         "spawn": "Give a worker a task, with its own branch and worktree.",
         "assign": "Give the next task to a free worker.",
         "adopt": "Adopt existing work: a branch, or a worktree made by hand.",
@@ -70,7 +71,6 @@ COMMANDS: Sections = {
         "pause": "Pause a worker's agent.",
         "continue": "Let a paused agent run again.",
         "msg": "Send, read and follow messages on the bus.",
-        "task": "Show the tasks themselves.",
         "claim": "Claim tasks, paths and other resources for a limited time.",
     },
     "Clean up and repair": {
@@ -97,8 +97,13 @@ ROOMS: Mapping[str, str] = {
 SUBCOMMANDS: Mapping[str, Sections] = {
     "task": {
         "Commands": {
+            "add": "Add a task to the queue and print its id.",
+            "depend": "Let a task wait for other tasks.",
+            "ready": "List the tasks that may start now, in their order.",
             "list": "List the tasks, one row each, with the next command.",
             "text": "Print the text of a task.",
+            "hold": "Keep a task from being started.",
+            "release": "Release a task that is held back.",
         },
     },
     "msg": {

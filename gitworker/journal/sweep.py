@@ -28,10 +28,11 @@ from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.records.runs import open_runs
-from gitworker.store.tasks import due_retries
+from gitworker.store.tasks import due_retries, unblocked_tasks
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
 
+PROMOTED_AT_ONCE = 20  # 10 ms; the next command continues
 Quiet = list[tuple[Worker, WorkerFacts]]
 
 
@@ -43,7 +44,7 @@ class SweepResult(NamedTuple):
 
 
 def sweep(session: Session) -> SweepResult:
-    """Apply the events that are due: stale, recovered and expired workers, and retries.
+    """Apply the events that are due: stale, recovered and expired workers, retries, READY tasks.
 
     If a worker's process runs although its heartbeat daemon has died, this records a heartbeat and
     starts a new daemon: a busy worker is never taken for a dead one. The same holds for an agent
@@ -55,6 +56,7 @@ def sweep(session: Session) -> SweepResult:
         heartbeats = read_heartbeats(reader)
         retries = due_retries(reader, moment.now_ms)
         runs = open_runs(reader)
+        unblocked = unblocked_tasks(reader, 1)
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
     silent = silent_runs(runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms)
@@ -77,6 +79,10 @@ def sweep(session: Session) -> SweepResult:
         for worker, facts in quiet
         if (event := due_event(facts, moment, session.settings))
     ]
+    if unblocked:
+        from gitworker.tasks.queue.promote import promote_ready  # 3 ms, only if a task is unblocked
+
+        promote_ready(session, PROMOTED_AT_ONCE)
     if not due and not retries:
         return SweepResult([], None if moved else workers)
     from gitworker.lifecycle.timeouts import apply_due  # 10 ms, only when something is due

@@ -90,6 +90,7 @@ def require_assignable(
             waits_for=open_dependencies(reader, stored.id),
             holder=stored.assigned_agent_id,
             retries_left=stored.retries_left,
+            held=stored.held,
         )
     if refusal is not None:
         raise refusal

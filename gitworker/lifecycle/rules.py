@@ -147,7 +147,13 @@ def name_refusal(worker: str, task: str) -> GitWorkerError | None:
 
 
 def task_refusal(
-    task: str, status: TaskStatus, *, waits_for: list[str], holder: str | None, retries_left: bool
+    task: str,
+    status: TaskStatus,
+    *,
+    waits_for: list[str],
+    holder: str | None,
+    retries_left: bool,
+    held: bool = False,
 ) -> GitWorkerError | None:
     """Return why a task cannot be assigned, or None if it can."""
     if status in HELD:
@@ -161,8 +167,10 @@ def task_refusal(
         return Refused(
             f"task {task} has FAILED and has no retries left", ENDED_HINTS[TaskStatus.BLOCKED]
         )
-    if status is TaskStatus.DEFINED and waits_for:
+    if status in (TaskStatus.DEFINED, TaskStatus.READY) and waits_for:
         return Refused(f"task {task} waits for {', '.join(waits_for)}", "git worker list")
+    if held:
+        return Refused(f"task {task} is held back", f"git worker task release {task}")
     return None
 
 

@@ -13,6 +13,8 @@ class StoredTask(NamedTuple):
     id: str
     title: str
     status: TaskStatus
+    priority: int
+    held: bool
     version: int
     status_changed_at_ms: int
     retry_count: int
@@ -60,12 +62,12 @@ def all_task_ids(reader: Reader) -> list[str]:
 
 
 def open_dependencies(reader: Reader, task: str) -> list[str]:
-    """Return the ids of the dependencies that are not COMPLETED."""
+    """Return the ids of the dependencies that are neither satisfied nor waived."""
     return [row["id"] for row in reader.rows("tasks.open_dependencies", task=task)]
 
 
 def dependencies(reader: Reader, task: str) -> list[str]:
-    """Return the ids of the tasks that a task depends on."""
+    """Return the ids of the tasks that must land before a task begins."""
     return [row["id"] for row in reader.rows("tasks.dependencies", task=task)]
 
 
@@ -79,6 +81,11 @@ def require_stored_task(writer: Writer, task: str) -> StoredTask:
 def due_retries(reader: Reader, now: int) -> list[str]:
     """Return the ids of the failed tasks whose back-off is over."""
     return [row["id"] for row in reader.rows("tasks.due_retries", now=now)]
+
+
+def unblocked_tasks(reader: Reader, limit: int) -> list[str]:
+    """Return the first DEFINED tasks without an open dependency, in the order of the queue."""
+    return [row["id"] for row in reader.rows("tasks.unblocked", limit=limit)]
 
 
 def add_task(
@@ -121,6 +128,7 @@ def _task(row: Row) -> StoredTask:
     values = dict(row)
     values["status"] = TaskStatus(values["status"])
     values["requires_approval"] = bool(values["requires_approval"])
+    values["held"] = bool(values["held"])
     values["critical"] = bool(values["critical"])
     view = LifecyclePosition(values.pop("incarnation"), LifecycleState(values["view"]))
     values["view"] = view

@@ -310,5 +310,6 @@ def test_filter_that_fails(world: World) -> None:
 
 def _depend(world: World, task: str, on: str) -> None:
     with contextlib.closing(sqlite3.connect(world.state_dir / "bus.db")) as connection:
-        connection.execute("INSERT INTO task_dependencies VALUES (?, ?)", (task, on))
+        insert = "INSERT INTO task_dependencies (task_id, depends_on) VALUES (?, ?)"
+        connection.execute(insert, (task, on))
         connection.commit()

@@ -71,10 +71,8 @@ def test_tasks_that_can_be_assigned(
     refusal = rules.task_refusal(
         "t1", status, waits_for=waits_for, holder="docs", retries_left=retries_left
     )
-    free = (
-        status is T.READY
-        or (status is T.DEFINED and not waits_for)
-        or (status in (T.FAILED, T.BLOCKED) and retries_left)
+    free = (status in (T.READY, T.DEFINED) and not waits_for) or (
+        status in (T.FAILED, T.BLOCKED) and retries_left
     )
     assert (refusal is None) is free
     if refusal is not None:

@@ -9,28 +9,37 @@ SELECT description, title FROM tasks WHERE id = :task;
 SELECT id FROM tasks;
 
 -- name: by_id — one task
-SELECT id, title, status, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
+SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
     pr_url, last_error, incarnation, view, created_at_ms, started_at_ms, completed_at_ms
 FROM tasks WHERE id = :task;
 
 -- name: all — every task by id
-SELECT id, title, status, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
+SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
     pr_url, last_error, incarnation, view, created_at_ms, started_at_ms, completed_at_ms
 FROM tasks ORDER BY id;
 
--- name: open_dependencies — the tasks that a task still waits for
-SELECT d.depends_on AS id, t.status AS status FROM task_dependencies AS d
-LEFT JOIN tasks AS t ON t.id = d.depends_on
-WHERE d.task_id = :task AND t.status IS NOT 'COMPLETED' ORDER BY d.depends_on;
+-- name: open_dependencies — the tasks that a task still waits for, until when, and their statuses
+SELECT d.depends_on AS id, d.until AS until, n.status AS status
+FROM tasks AS t JOIN task_dependencies AS d ON d.task_id = t.id
+LEFT JOIN tasks AS n ON n.id = d.depends_on
+WHERE t.id = :task AND t.waives_needs = 0 AND n.status IS NOT 'COMPLETED'
+    AND NOT (d.until = 'done' AND COALESCE(n.status, '') IN ('VERIFYING', 'AWAITING_APPROVAL'))
+ORDER BY d.depends_on;
 
--- name: dependencies — the tasks that a task depends on
-SELECT depends_on AS id FROM task_dependencies WHERE task_id = :task ORDER BY depends_on;
+-- name: dependencies — the tasks that must land before a task begins
+SELECT depends_on AS id FROM task_dependencies WHERE task_id = :task AND until = 'landed'
+ORDER BY depends_on;
 
 -- name: due_retries — failed tasks whose back-off is over
-SELECT id FROM tasks WHERE status = 'FAILED' AND resume_after_ms IS NOT NULL
+SELECT id FROM tasks INDEXED BY idx_tasks_failed WHERE status = 'FAILED' AND resume_after_ms IS NOT NULL
     AND resume_after_ms <= :now;
+
+-- name: unblocked — DEFINED tasks without an open dependency, in their order
+SELECT id FROM tasks INDEXED BY idx_tasks_unblocked
+WHERE status = 'DEFINED' AND open_needs = 0
+ORDER BY priority, created_at_ms, position, id LIMIT :limit;
 
 -- name: set_view — the position of a task in the lifecycle view
 UPDATE tasks SET incarnation = :incarnation, view = :view WHERE id = :task;

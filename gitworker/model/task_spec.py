@@ -1,0 +1,44 @@
+"""A task as its author describes it, and its dependencies."""
+
+from typing import NamedTuple
+
+from gitworker.model.task import VerificationType
+
+LANDED, DONE = "landed", "done"  # until when a task waits
+
+
+class Need(NamedTuple):
+    """A task that another one needs, `until` it has landed or is done, that is handed in."""
+
+    task: str
+    until: str = LANDED
+
+
+class TaskSpec(NamedTuple):
+    """A task as its author describes it; lower `priority` comes first.
+
+    `paths` are the paths that it will change, `agent` the agent that shall do it, `position` its
+    place in the plan `plan_source`. A `held` task is not started.
+    """
+
+    id: str
+    title: str = ""
+    text: str = ""
+    priority: int = 100
+    verification_type: VerificationType = VerificationType.AUTO_TEST
+    max_retries: int = 3
+    requires_approval: bool = False
+    acceptance_criteria: tuple[str, ...] = ()
+    test_commands: tuple[str, ...] = ()
+    attached_context: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    timeout_s: int | None = None
+    agent: str | None = None
+    held: bool = False
+    critical: bool = True
+    parent_task_id: str | None = None
+    plan_source: str | None = None
+    is_plan_subtask: bool = False
+    workstream_id: str | None = None
+    project_id: str = "default"
+    position: int = 0

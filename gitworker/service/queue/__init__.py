@@ -1,0 +1,1 @@
+"""The methods of the service for planned work: the queue of tasks."""

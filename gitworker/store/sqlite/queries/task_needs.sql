@@ -1,0 +1,25 @@
+-- name: of_task — the dependencies of a task
+SELECT depends_on AS task, until FROM task_dependencies WHERE task_id = :task ORDER BY depends_on;
+
+-- name: stacked — the dependency on handed-in work that has not landed
+SELECT d.depends_on AS task FROM task_dependencies AS d JOIN tasks AS t ON t.id = d.depends_on
+WHERE d.task_id = :task AND d.until = 'done' AND t.status IN ('VERIFYING', 'AWAITING_APPROVAL');
+
+-- name: dependents — the tasks that depend on a task
+SELECT task_id AS task, until FROM task_dependencies WHERE depends_on = :task ORDER BY task_id;
+
+-- name: every — every dependency
+SELECT task_id, depends_on, until FROM task_dependencies;
+
+-- name: leads_to — whether a task depends on another, directly or not
+WITH RECURSIVE needed(id) AS (
+    VALUES (:task)
+    UNION SELECT d.depends_on FROM task_dependencies AS d JOIN needed ON d.task_id = needed.id
+)
+SELECT 1 AS found FROM needed WHERE id = :other LIMIT 1;
+
+-- name: insert — a dependency
+INSERT INTO task_dependencies (task_id, depends_on, until) VALUES (:task, :on, :until);
+
+-- name: delete — a dependency
+DELETE FROM task_dependencies WHERE task_id = :task AND depends_on = :on;

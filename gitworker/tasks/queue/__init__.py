@@ -1,0 +1,1 @@
+"""The queue: tasks with dependencies and priorities, and the ones that may start."""

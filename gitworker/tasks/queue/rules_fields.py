@@ -1,0 +1,76 @@
+"""The fields of a task that its author sets: their limits and their words. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.errors import Invalid
+from gitworker.model.task import VerificationType
+from gitworker.tasks.rules_task_text import parse_task_text
+
+if TYPE_CHECKING:
+    from gitworker.model.task_spec import TaskSpec
+
+VERIFY_WORDS = {
+    "auto": VerificationType.AUTO_TEST,
+    "qa": VerificationType.QA_AGENT,
+    "human": VerificationType.HUMAN,
+}
+NUMBER_MAX = 10**9
+NUMBERS = (("priority", -NUMBER_MAX), ("max_retries", 0), ("timeout_s", 0))
+TEXTS = ("title", "agent")
+LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths")
+
+
+class TaskFields(NamedTuple):
+    """Values for the fields of a task; None keeps the value that it has, or the default.
+
+    A time limit of 0 and an empty agent mean none.
+    """
+
+    title: str | None = None
+    text: str | bytes | None = None
+    priority: int | None = None
+    verification_type: VerificationType | None = None
+    max_retries: int | None = None
+    requires_approval: bool | None = None
+    acceptance_criteria: tuple[str, ...] | None = None
+    test_commands: tuple[str, ...] | None = None
+    attached_context: tuple[str, ...] | None = None
+    paths: tuple[str, ...] | None = None
+    timeout_s: int | None = None
+    agent: str | None = None
+    critical: bool | None = None
+
+
+def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
+    """Return the task with the given values; raise Invalid for a value that no task can have."""
+    given = {name: value for name, value in fields._asdict().items() if value is not None}
+    for name, least in NUMBERS:
+        if name in given and not least <= given[name] <= NUMBER_MAX:
+            raise Invalid(f"{_shown(name)} must be between {least} and {NUMBER_MAX}")
+    for name in TEXTS:
+        if name in given:
+            _require_text(name, given[name])
+    for name in LISTS:
+        for one in given.get(name, ()):
+            _require_text(name, one)
+            if not one.strip():
+                raise Invalid(f"{_shown(name)}: a text is empty")
+    if "text" in given:
+        given["text"] = parse_task_text(given["text"])
+    changed = spec._replace(**given)
+    return changed._replace(timeout_s=changed.timeout_s or None, agent=changed.agent or None)
+
+
+def _require_text(name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"{_shown(name)} is not valid UTF-8") from None
+    if "\0" in text:
+        raise Invalid(f"{_shown(name)} has a NUL character")
+
+
+def _shown(name: str) -> str:
+    return name.removesuffix("_s").replace("_", " ")

@@ -1,0 +1,181 @@
+"""The queue of tasks: open dependencies are counted by triggers, its queries walk an index."""
+
+import apsw
+import pytest
+
+from gitworker.bus.transitions import move_task
+from gitworker.model.task import TaskEvent as E
+from gitworker.model.task import TaskStatus
+from gitworker.model.task_spec import Need, TaskSpec
+from gitworker.store.api import Writer
+from gitworker.store.records.task_needs import (
+    OpenNeed,
+    all_needs,
+    change_needs,
+    dependents_of,
+    leads_to,
+    needs_of,
+    open_needs_of,
+    stacked_needs_of,
+)
+from gitworker.store.records.task_queue import (
+    count_by_status,
+    ready_tasks,
+    set_held,
+    waive_needs,
+)
+from gitworker.store.records.task_specs import (
+    find_task_spec,
+    insert_task_spec,
+    update_task_spec,
+)
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.queries import query_text
+from gitworker.store.tasks import assign_task, require_stored_task, unblocked_tasks
+
+START = (E.ASSIGNED, E.AGENT_STARTED)
+
+
+def add(writer: Writer, task: str, *needs: Need, **fields: int) -> None:
+    """Add a task with needs."""
+    insert_task_spec(writer, TaskSpec(task)._replace(**fields), now=1)
+    change_needs(writer, task, needs)
+
+
+def move(writer: Writer, task: str, *events: E) -> None:
+    """Fire events on a task."""
+    assign_task(writer, task, agent="w", branch=None)
+    move_task(writer, require_stored_task(writer, task), events, actor="hq")
+
+
+def open_count(store: Database, task: str) -> int:
+    """Return the number of open dependencies that the triggers have counted."""
+    (row,) = store.execute("SELECT open_needs FROM tasks WHERE id = :task", {"task": task})
+    assert row["open_needs"] == len(open_needs_of(store, task))
+    return int(row["open_needs"])
+
+
+def test_fields_are_read_as_written(store: Database) -> None:
+    """All fields of a task are stored; an update keeps its hold, and retries above the count."""
+    spec = TaskSpec(
+        "a", "T", "text", 7, max_retries=1, test_commands=("make test",), paths=("src/**",),
+        held=True, timeout_s=60, agent="claude", plan_source="plan.md", position=3,
+    )  # fmt: skip
+    with store.write() as writer:
+        insert_task_spec(writer, spec, now=5)
+        assert find_task_spec(writer, "a") == spec
+        update_task_spec(writer, spec._replace(title="U", held=False, priority=1))
+        assert find_task_spec(writer, "a") == spec._replace(title="U", priority=1)
+        assert find_task_spec(writer, "b") is None
+
+
+def test_open_dependencies_follow_the_statuses(store: Database) -> None:
+    """A need counts until the needed task has landed, or with `done` until it is handed in."""
+    with store.write() as writer:
+        add(writer, "a")
+        add(writer, "b", Need("a"))
+        add(writer, "c", Need("a", "done"))
+        assert (open_count(store, "b"), open_count(store, "c")) == (1, 1)
+        assert open_needs_of(writer, "b") == [OpenNeed("a", "landed", TaskStatus.DEFINED)]
+        assert unblocked_tasks(writer, 9) == ["a"]
+        move(writer, "a", E.DEPS_MET, *START, E.AGENT_COMPLETED)
+        assert (open_count(store, "b"), open_count(store, "c")) == (1, 0)
+        assert stacked_needs_of(writer, "c") == ["a"]
+        move(writer, "a", E.ADMIN_RESTART)
+        assert (open_count(store, "b"), open_count(store, "c")) == (1, 1)
+        move(writer, "a", *START, E.AGENT_COMPLETED, E.VERIFY_PASSED)
+        assert (open_count(store, "b"), open_count(store, "c")) == (0, 0)
+        assert stacked_needs_of(writer, "c") == []
+        assert unblocked_tasks(writer, 9) == ["b", "c"]
+        add(writer, "d", Need("a"))
+        assert open_count(store, "d") == 0
+        move(writer, "a", E.ADMIN_RESTART)
+        assert [open_count(store, name) for name in "bcd"] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("events", [(E.USER_CANCELLED,), (E.DEPS_MET, *START, E.ADMIN_STOP)])
+def test_an_ended_task_satisfies_nothing(store: Database, events: tuple[E, ...]) -> None:
+    """A task that was cancelled or stopped never satisfies a dependency."""
+    with store.write() as writer:
+        add(writer, "a")
+        add(writer, "b", Need("a"))
+        add(writer, "c", Need("a", "done"))
+        move(writer, "a", *events)
+    assert (open_count(store, "b"), open_count(store, "c")) == (1, 1)
+
+
+def test_needs_change(store: Database) -> None:
+    """Needs are replaced as a whole, and each change is counted."""
+    with store.write() as writer:
+        for name in "abc":
+            add(writer, name)
+        assert change_needs(writer, "c", [Need("a"), Need("b", "done"), Need("unmade")])
+        assert open_count(store, "c") == 3
+        assert change_needs(writer, "c", [Need("a", "done"), Need("b", "done")])
+        assert not change_needs(writer, "c", [Need("b", "done"), Need("a", "done")])
+        assert open_count(store, "c") == 2
+        assert needs_of(writer, "c") == [Need("a", "done"), Need("b", "done")]
+        assert dependents_of(writer, "a") == [Need("c", "done")]
+        assert all_needs(writer) == {"c": [Need("a", "done"), Need("b", "done")]}
+        assert leads_to(writer, "c", "a")
+        assert not leads_to(writer, "a", "c")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE task_dependencies SET until = 'done'",
+        "INSERT OR REPLACE INTO task_dependencies (task_id, depends_on) VALUES ('b', 'a')",
+        "INSERT INTO task_dependencies (task_id, depends_on, until) VALUES ('b', 'c', 'soon')",
+    ],
+)
+def test_the_count_cannot_be_avoided(store: Database, statement: str) -> None:
+    """A statement that would change a dependency without its count is refused."""
+    with store.write() as writer:
+        add(writer, "a")
+        add(writer, "b", Need("a"))
+    with pytest.raises(apsw.ConstraintError):
+        store.connection.execute(statement)
+    assert open_count(store, "b") == 1
+
+
+def test_the_order_of_the_queue(store: Database) -> None:
+    """Tasks come by priority, age and place; held, waiting and unready ones are left out."""
+    with store.write() as writer:
+        add(writer, "late", position=2)
+        add(writer, "early", position=1)
+        add(writer, "first", priority=1)
+        add(writer, "held", held=1)
+        add(writer, "waits", Need("early"))
+        add(writer, "waived", Need("early"), priority=200)
+        add(writer, "defined")
+        for name in ("late", "early", "first", "held"):
+            move(writer, name, E.DEPS_MET)
+        for name in ("waits", "waived"):
+            move(writer, name, E.ADMIN_RESTART)
+        waive_needs(writer, "waived")
+        queued = [one.id for one in ready_tasks(writer, 9)]
+        assert queued == ["first", "early", "late", "waived"]
+        assert [one.id for one in ready_tasks(writer, 1)] == ["first"]
+        assert set_held(writer, "held", held=False)
+        assert not set_held(writer, "held", held=False)
+        assert "held" in [one.id for one in ready_tasks(writer, 9)]
+        assert open_needs_of(writer, "waived") == []
+        assert count_by_status(writer) == {TaskStatus.READY: 6, TaskStatus.DEFINED: 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("task_queue.ready", "idx_tasks_ready"),
+        ("tasks.unblocked", "idx_tasks_unblocked"),
+        ("tasks.due_retries", "idx_tasks_failed"),
+        ("task_queue.count_by_status", "idx_tasks_status"),
+    ],
+)
+def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
+    """Queries that every round asks walk an index and sort nothing."""
+    asked = "EXPLAIN QUERY PLAN " + query_text(query)
+    plan = [row["detail"] for row in store.execute(asked, {"limit": 5, "now": 5})]
+    assert len(plan) == 1
+    assert index in plan[0]

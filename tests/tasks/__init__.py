@@ -1,0 +1,1 @@
+"""Tests of the queue of tasks, on a real repository."""
