@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.agents.rounds.rules_rounds import AUTOMATIC
+from gitworker.agents.rounds.supervise_rounds import prompt_of_return
 from gitworker.agents.rules import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
@@ -24,6 +26,7 @@ class Restart(NamedTuple):
     """The words of a command, whether it ran detached, and its time limit.
 
     The words are the options of a known `agent`, which continues its session if it `has_session`.
+    `returned` is the prompt if its work was sent back; `round` counts the rounds with this one.
     """
 
     words: list[str]
@@ -31,11 +34,14 @@ class Restart(NamedTuple):
     time_limit_s: float | None
     agent: str | None = None
     has_session: bool = False
+    returned: str | None = None
+    auto_resume: bool | None = None
+    round: int = 0
 
     @property
     def prompt(self) -> str | None:
-        """Return the prompt for an agent that continues its session; None without one."""
-        return CONTINUED if self.has_session else None
+        """Return the prompt for an agent that goes on; None for one that begins again."""
+        return self.returned or (CONTINUED if self.has_session else None)
 
     @property
     def text(self) -> str:
@@ -60,10 +66,21 @@ def find_restart(session: Session, worker: Worker) -> Restart | None:
     if text is None:
         return None
     fields = json.loads(text)
+    agent = fields.get("agent")
+    returned = _prompt_of_return(session, worker) if agent else None
     return Restart(
-        fields["words"], fields["detached"], fields["time_limit_s"], fields.get("agent"),
-        has_session=last is not None and last.session is not None,
+        fields["words"], fields["detached"], fields["time_limit_s"], agent,
+        has_session=last is not None and last.session is not None, returned=returned,
+        auto_resume=fields.get("auto_resume"),
+        round=fields.get("round", 0) + (returned is not None),
     )  # fmt: skip
+
+
+def _prompt_of_return(session: Session, worker: Worker) -> str | None:
+    """Return the reason for which work was sent back, as a prompt; None if it was not."""
+    if not worker.waits_for_author or worker.returned_by not in AUTOMATIC:
+        return None
+    return prompt_of_return(session, worker)
 
 
 def _is_ours(worker: Worker) -> bool:

@@ -160,11 +160,18 @@ def command_text(words: list[str]) -> str:
 
 
 def request_text(
-    words: Sequence[str], *, is_detached: bool, time_limit_s: float | None, agent: str | None = None
+    words: Sequence[str],
+    *,
+    is_detached: bool,
+    time_limit_s: float | None,
+    agent: str | None = None,
+    auto_resume: bool | None = None,
+    number: int = 0,
 ) -> str | None:
     """Return the request of a run as JSON; None if it has secrets or is too long to be recorded.
 
-    `agent` is the name of a known agent; the words are then its options.
+    `agent` is the name of a known agent; the words are then its options. `auto_resume` and the
+    `number` of the round are recorded unless they are the defaults.
     """
     if redacted_words(words) != list(words):
         return None
@@ -172,7 +179,8 @@ def request_text(
 
     fields = {
         "words": list(words), "detached": is_detached, "time_limit_s": time_limit_s,
-        "agent": agent,
+        "agent": agent, **({} if auto_resume is None else {"auto_resume": auto_resume}),
+        **({"round": number} if number else {}),
     }  # fmt: skip
     text = json.dumps(fields)
     return text if len(text) <= REQUEST_MAX else None

@@ -33,12 +33,13 @@ class RunRequest:
     `on_start` is called once the agent has begun. `is_detached`: the supervisor has no terminal.
     `prompt` replaces the task's text. `auto_resume` chooses whether the agent is resumed if its
     work comes back (None: the setting), `resume_words` the command for that (None: the same).
-    `agent` is a known agent; the words are then its own options.
+    `agent` is a known agent; the words are then its own options. `round` is the number of rounds
+    so far.
     """
 
     __slots__ = (
         "agent", "auto_resume", "is_detached", "is_silent", "on_start", "prompt", "resume_words",
-        "time_limit_s", "words",
+        "round", "time_limit_s", "words",
     )  # fmt: skip
 
     def __init__(
@@ -58,15 +59,17 @@ class RunRequest:
         self.prompt: str | None = None
         self.auto_resume: bool | None = None
         self.resume_words: list[str] | None = None
+        self.round = 0
 
-    def resumed(self, prompt: str | None) -> RunRequest:
-        """Return the request for the next round of this one."""
+    def resumed(self, prompt: str | None, number: int) -> RunRequest:
+        """Return the request that continues this one, in the round of this number."""
         again = RunRequest(
             self.resume_words or self.words, time_limit_s=self.time_limit_s,
             is_silent=self.is_silent, agent=self.agent,
         )  # fmt: skip
         again.is_detached = self.is_detached
         again.prompt, again.resume_words = prompt, self.resume_words
+        again.auto_resume, again.round = self.auto_resume, number
         return again
 
 
@@ -120,6 +123,7 @@ def supervise(
             stored = request_text(
                 request.words, is_detached=request.is_detached, time_limit_s=request.time_limit_s,
                 agent=agent.adapter.name if agent else None,
+                auto_resume=request.auto_resume, number=request.round,
             )  # fmt: skip
             run = launch(
                 post, worker, words, streams, request=stored, prompt=request.prompt, agent=agent
@@ -174,7 +178,7 @@ def _supervise_run(
     waker = _try(lambda: post.store.open_waker())
     watch = Monitor(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
-        look=_branch_look(session, run),
+        look=_looks(session, run, request.agent, transcript),
         ends_itself=request.agent is not None and request.agent.adapter.speaks_acp,
     )  # fmt: skip
     grace_s = _stop_grace(post, settings)
@@ -219,12 +223,37 @@ def _publish_start(session: Session, run: AgentRun) -> None:
     _try(lambda: publish_views(session, run.worker))
 
 
-def _branch_look(session: Session | None, run: AgentRun) -> Callable[[], object]:
-    """Return the call that publishes new commits of the run's branch."""
+def _looks(
+    session: Session | None, run: AgentRun, agent: AgentCall | None, transcript: Transcript | None
+) -> Callable[[], object]:
+    """Return the call that publishes new commits of the branch, and records the agent's session."""
     from gitworker.bus.following.branch_watch import BranchWatch
 
-    watch = None if session is None else _try(lambda: BranchWatch(session, run.ref))
-    return (lambda: None) if watch is None else (lambda: _try(watch.look))
+    if session is None:
+        return lambda: None
+    watch = _try(lambda: BranchWatch(session, run.ref))
+    recorded: str | None = None
+
+    def look() -> None:
+        nonlocal recorded
+        if watch is not None:
+            _try(watch.look)
+        if agent is None or transcript is None:
+            return
+        known = transcript.facts.session or agent.session
+        if known is not None and known != recorded:
+            recorded = known
+            _try(lambda: _record_session(session, run, agent.adapter.name, known))
+
+    return look
+
+
+def _record_session(session: Session, run: AgentRun, agent: str, known: str) -> None:
+    """Record the agent's session, so that it is known even if we are killed."""
+    from gitworker.store.records.run_results import record_agent_session
+
+    with session.store.write(durable=False) as writer:
+        record_agent_session(writer, run.id, agent=agent, session=known)
 
 
 def _stop_grace(post: LaunchContext, settings: Settings) -> Callable[[], float]:

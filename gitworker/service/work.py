@@ -169,9 +169,13 @@ class WorkMethods(ServiceBase):
         if last.agent is not None:
             continued = worker if last.has_session else None
             self.find_agent(last.agent, options=last.words, continued=continued)  # refuse early
-            message = () if last.prompt is None else ("-m", last.prompt, "--continue")
-            agent = ["--agent", last.agent, *message]
-        return self.detach(worker, last.words, time_limit_s=last.time_limit_s, agent=agent)
+            message = () if last.prompt is None else ("-m", last.prompt)
+            again = ("--continue",) if last.has_session else ()
+            agent = ["--agent", last.agent, *message, *again, "--round", str(last.round)]
+        return self.detach(
+            worker, last.words, time_limit_s=last.time_limit_s, auto_resume=last.auto_resume,
+            agent=agent,
+        )  # fmt: skip
 
     def resume(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
         """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`."""

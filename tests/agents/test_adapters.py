@@ -2,10 +2,11 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
-from tests.agents.supervised import SupervisedWorker
-from tests.cli.kit import ok, run
+from tests.agents.supervised import SupervisedWorker, is_alive
+from tests.cli.kit import PROGRAM, ok, run
 from tests.conftest import git
 from tests.workers.world import wait_until
 
@@ -146,3 +147,40 @@ def test_refusals(auth: SupervisedWorker, tmp_path: Path) -> None:
     no_prompt = run(root, "exec", "auth", "--agent", "own")
     assert (no_prompt.status, "neither text nor title" in no_prompt.err) == (2, True)
     assert not (root / "worktrees" / "t2").exists()
+
+
+ROUND = """\
+#!/bin/sh
+cat >"$GITWORKER_STATE/seen"
+printf '%s\\n' "$@" >>"$GITWORKER_STATE/words"
+echo '{"type": "system", "session_id": "s1"}'
+while test -e "$GITWORKER_STATE/wait"; do sleep 0.05; done
+git commit -q --allow-empty -m Work
+"""
+
+
+def test_session_and_rounds_survive_the_supervisor(auth: SupervisedWorker) -> None:
+    """After kill -9 of the supervisor `resume` continues the session for the remaining rounds."""
+    root, state = auth.world.root, auth.world.root / ".git" / "worker-state"
+    own_agent(auth).write_text(ROUND)
+    git(root, "config", "worker.agents.rounds", "1")
+    (state / "wait").touch()
+    words = (PROGRAM, "exec", "auth", "--agent", "own", "--auto-resume", "-m", "Go")
+    supervisor = subprocess.Popen(words, cwd=root, stdin=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: auth.world.query("SELECT session FROM runs") == [("s1",)])
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+    (state / "wait").unlink()
+    wait_until(lambda: not is_alive(auth.runs()[0]["pid"]))
+    ok(root, "done", "auth", "--as", "auth")
+    ok(root, "reject", "auth", "-m", "A test is missing")
+    ok(root, "resume", "auth", "-d")
+    wait_until(lambda: auth.state() == "IN_REVIEW")
+    assert (state / "words").read_text() == "\n--resume\ns1\n"
+    assert "A test is missing" in (state / "seen").read_text()
+    ok(root, "reject", "auth", "-m", "Another one")
+    assert len(auth.runs()) == 2
+    (fields,) = auth.world.query("SELECT request FROM runs ORDER BY id DESC LIMIT 1")
+    assert (json.loads(fields[0])["auto_resume"], json.loads(fields[0])["round"]) == (True, 1)

@@ -46,16 +46,16 @@ def supervise_rounds(
         return ended
     from gitworker.agents.rounds.rules_rounds import PAUSES_MAX, Step  # 10 ms: only with rounds
 
-    rounds = pauses = 0
+    rounds, pauses = request.round, 0
     while (step := _step(session, ended.run)[0]) is not Step.END:
         if (step is Step.PAUSE and pauses == PAUSES_MAX) or (
-            step is not Step.PAUSE and rounds == session.settings.agents_rounds
+            step is not Step.PAUSE and rounds >= session.settings.agents_rounds
         ):
             break
         report(ended.message)
         if step is Step.PAUSE:
             pauses += 1
-            again = _after_limit(session, ended.run, request, tries=pauses)
+            again = _after_limit(session, ended.run, request, tries=pauses, number=rounds)
         else:
             rounds, pauses = rounds + 1, 0
             again = _after_return(session, ended.run, request, number=rounds)
@@ -142,11 +142,11 @@ def _after_return(
         return None
     text = f"round {number} of {session.settings.agents_rounds}: its work was sent back"
     _publish(session, run, text)
-    return request.resumed(prompt)
+    return request.resumed(prompt, number)
 
 
 def _after_limit(
-    session: Session, run: AgentRun, request: RunRequest, *, tries: int
+    session: Session, run: AgentRun, request: RunRequest, *, tries: int, number: int
 ) -> RunRequest | None:
     """Return the request that continues a run once its limit is over; None if that is not wanted.
 
@@ -158,7 +158,7 @@ def _after_limit(
         return None
     _publish(session, run, "the limit of its model is over")
     has_session = request.agent is not None and request.agent.session is not None
-    return request.resumed(CONTINUED if has_session else request.prompt)
+    return request.resumed(CONTINUED if has_session else request.prompt, number)
 
 
 def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:

@@ -54,6 +54,11 @@ def find_run_request(reader: Reader, worker: str, task: str | None) -> str | Non
     return None if row is None else row["request"]
 
 
+def record_agent_session(writer: Writer, run: int, *, agent: str, session: str) -> None:
+    """Record the session of a known agent while its run is open."""
+    writer.run("runs.set_session", run=run, agent=agent, session=session)
+
+
 def record_report(writer: Writer, run: int, report: RunReportRow) -> None:
     """Record the outcome of a run and the facts that its agent has reported."""
     writer.run("runs.report", run=run, **report._asdict())

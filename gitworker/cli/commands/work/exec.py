@@ -35,6 +35,7 @@ from gitworker.errors import Invalid
 @click.option("-d", "--detach", is_flag=True, help="Return once the agent has begun.")
 @auto_resume_option()
 @click.option("--supervisor", "is_supervisor", is_flag=True, hidden=True)
+@click.option("--round", "number", type=int, default=0, hidden=True)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -46,6 +47,7 @@ def command(
     detach: bool,
     auto_resume: bool | None,
     is_supervisor: bool,
+    number: int,
 ) -> int:
     """Run an agent in a worker's worktree, under supervision.
 
@@ -119,7 +121,7 @@ def command(
             "there is no command to run", "git worker exec <worker> -- <command>", code="usage"
         )
     if agent_name is not None:
-        choice = AgentChoice(agent_name, prompt=prompt, continues=continues)
+        choice = AgentChoice(agent_name, prompt=prompt, continues=continues, round=number)
         return run_agent(
             call, worker, choice, program,
             limit_s=limit_s, detach=detach, is_supervisor=is_supervisor,

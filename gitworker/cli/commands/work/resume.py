@@ -32,8 +32,9 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
 
     If the agent has ended and another than the worker calls, the last command of the task runs
     again: detached with --detach or if it was so before, otherwise in the foreground as by `exec`,
-    with the same time limit; a known agent continues its session. If no command is known, only the
-    state changes. The worker's own `resume` records its process as `start` does.
+    with the same time limit. A known agent continues its session, with the reason if its work was
+    sent back, and with --auto-resume if it had that, for the remaining rounds. If no command is
+    known, only the state changes. The worker's own `resume` records its process as `start` does.
 
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
@@ -53,8 +54,13 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
         output.narrate(f"running the last command again: {last.text}")
     if last is not None and last.agent is not None:
-        choice = AgentChoice(last.agent, prompt=last.prompt, continues=last.has_session)
-        return run_agent(call, worker, choice, program, limit_s=limit_s, detach=detach)
+        choice = AgentChoice(
+            last.agent, prompt=last.prompt, continues=last.has_session, round=last.round
+        )
+        return run_agent(
+            call, worker, choice, program,
+            limit_s=limit_s, detach=detach, auto_resume=last.auto_resume,
+        )  # fmt: skip
     if detach:
         require_detachable(program)
         return detached(call, worker, program, limit_s=limit_s)

@@ -130,17 +130,20 @@ def detached(
 
 
 class AgentChoice(NamedTuple):
-    """A known agent; the prompt of this run, and whether it continues its last session."""
+    """A known agent; the prompt of this run, whether it continues its last session, the round."""
 
     name: str
     prompt: str | None = None
     continues: bool = False
+    round: int = 0
 
     @property
     def options(self) -> list[str]:
         """Return the options of `exec` that repeat the choice."""
         message = [] if self.prompt is None else ["-m", self.prompt]
-        return ["--agent", self.name, *message, *(["--continue"] if self.continues else [])]
+        number = ["--round", str(self.round)] if self.round else []
+        again = ["--continue"] if self.continues else []
+        return ["--agent", self.name, *message, *again, *number]
 
 
 def run_agent(
@@ -167,7 +170,7 @@ def run_agent(
             call, worker, options, limit_s=limit_s, auto_resume=auto_resume, agent=choice.options
         )
     request = RunRequest(options, time_limit_s=limit_s, agent=agent)
-    request.auto_resume = auto_resume
+    request.auto_resume, request.round = auto_resume, choice.round
     return run_supervised(call, session, worker, request, is_supervisor=is_supervisor)
 
 

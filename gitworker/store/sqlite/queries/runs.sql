@@ -17,6 +17,9 @@ UPDATE runs SET outcome = :outcome, agent = :agent, session = :session,
     failure = :failure, resets_at_ms = :resets_at_ms
 WHERE id = :run;
 
+-- name: set_session — the session that an agent reports while it runs
+UPDATE runs SET agent = :agent, session = :session WHERE id = :run AND ended_at_ms IS NULL;
+
 -- name: set_paused — since when the agent is stopped; NULL if it runs
 UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 
