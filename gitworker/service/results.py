@@ -217,6 +217,7 @@ def synced_json(synced: Synced) -> dict[str, Any]:
         "new": synced.new,
         "target": synced.target,
         "parent": synced.parent,
+        "kept": synced.kept,
     }
 
 

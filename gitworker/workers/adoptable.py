@@ -10,7 +10,7 @@ from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
 from gitworker.repo.hooks.user_hooks import find_own_hooks
 from gitworker.repo.plumbing.refs import read_refs
-from gitworker.repo.status.checkout_status import abort_command, open_operation
+from gitworker.repo.status.checkout_status import end_command, open_operation
 from gitworker.repo.worktrees.worktree_list import Worktree, find_checkout, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
@@ -81,7 +81,7 @@ def _in_worktree(
     busy = open_operation(worktree.admin_dir)
     if busy is not None:
         raise Refused(
-            f"a {busy} is open in {path}", f"git -C {quoted(path)} {abort_command(busy)}",
+            f"a {busy} is open in {path}", f"git -C {quoted(path)} {end_command(busy)}",
             code="operation_open",
         )  # fmt: skip
     owner = read_worktree_owner(worktree.admin_dir)

@@ -31,7 +31,7 @@ from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
-from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
@@ -48,7 +48,7 @@ from gitworker.store.workers import (
     set_review_state,
     set_stale_from,
 )
-from gitworker.worktrees.commit_work import commit_all, require_no_operation
+from gitworker.worktrees.commit_work import commit_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
     if owner is None or not is_present(owner):
         return
     git = session.git.at(owner.place)
-    require_no_operation(owner)
+    require_no_operation(owner.place, owner.admin_dir or "")
     require_on_branch(session.git, owner)
     status = read_status(git, renew=True)  # the landing checks again
     if status.is_clean:

@@ -11,20 +11,27 @@ from gitworker.branches.replay_branch import BranchTips, read_tips
 from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.drain import record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, Refused
-from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
+from gitworker.journal.begun_rebase import (
+    REBASE,
+    is_left_open,
+    journaled,
+    lock_of,
+    settle_left,
+)
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import open_regular
+from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
-from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
-from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -39,7 +46,8 @@ BEGINS = ("start", "take")
 class Synced:
     """The old and new tip of the branch, and the commit of the target or parent below it.
 
-    `parent` is the parent's branch, None for the target.
+    `parent` is the parent's branch, None for the target. `kept` is the rescue ref of the work in a
+    rebase that was aborted.
     """
 
     worker: Worker
@@ -48,14 +56,16 @@ class Synced:
     target: Oid
     parent: str | None
     onto: str
+    kept: Ref | None = None
 
 
 def sync(session: Session, mode: str = "start") -> Synced:
     """Rebase the worker's branch onto the target; `mode` is start, continue or abort.
 
     The mode `take` also begins a rebase; the parent's commits become the worker's own, and the
-    branch is no longer stacked. Raises Conflict with the files when the rebase stops, and Refused
-    outside a worker's worktree or if git refuses to begin.
+    branch is no longer stacked. The work in a rebase that is aborted is kept under a rescue ref.
+    Raises Conflict with the files if the rebase stops or is open already, and Refused outside a
+    worker's worktree, if git refuses to begin, and without a rebase to continue or abort.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
@@ -70,8 +80,13 @@ def sync(session: Session, mode: str = "start") -> Synced:
 def _sync(session: Session, worker: Worker, mode: str) -> Synced:
     has_ended = settle_left(session, worker, worker.ref)
     tips = read_tips(session, worker)
-    if mode in BEGINS:
-        require_on_branch(session.git, _require_owner(session, worker))
+    _require_open(session, worker, mode, has_ended=has_ended)
+    kept = None
+    if mode == "abort" and not has_ended:
+        kept = rescue(
+            session.git, worker=worker.worker_id, task=worker.task, tip=tips.branch,
+            worktree=worker.worktree,
+        )  # fmt: skip
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task)
@@ -95,7 +110,26 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
     publish_commits(session)
     parent = None if stack_base.parent is None else stack_base.parent.parent_branch
     onto = parent or session.target_name
-    return Synced(worker, old, new, stack_base.onto, parent, onto)
+    has_work = kept is not None and kept.oid != old
+    return Synced(
+        worker, old, new, stack_base.onto, parent, onto, kept.ref if kept and has_work else None
+    )
+
+
+def _require_open(session: Session, worker: Worker, mode: str, *, has_ended: bool) -> None:
+    """Refuse to begin a second rebase, and to continue or abort if no rebase is open."""
+    owner = _require_owner(session, worker)
+    is_open = open_operation(worker.admin_dir or "") == REBASE
+    if mode in BEGINS:
+        if is_open:
+            raise _stopped(session.git.at(owner.place), worker)
+        require_no_operation(owner.place, owner.admin_dir or "")
+        require_on_branch(session.git, owner)
+    elif not is_open and not has_ended:
+        raise Refused(
+            f"no rebase is open in {owner.place}", f"git worker show {worker.worker_id}",
+            code="no_rebase",
+        )  # fmt: skip
 
 
 def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
@@ -196,27 +230,40 @@ def _rebase(session: Session, worker: Worker, mode: str, stack_base: StackBase) 
     if READ_ONLY in done.complaint and mode != "continue":
         git.run("rebase", "--abort", ok=range(256))
     if open_operation(worker.admin_dir or "") is None:
+        status = read_status(git, untracked=False)
+        commit = f"cd {quoted(top)} && git commit -am 'What I did' && git worker sync"
         raise Refused(
-            f"git did not begin the rebase in {worker.worktree}",
-            "git status",
+            f"git did not begin the rebase in {top}",
+            f"git -C {quoted(top)} status" if status.is_clean else commit,
             detail=done.complaint or done.text,
         )
+    raise _stopped(git, worker, complaint=done.complaint or done.text)
+
+
+def _stopped(git: Git, worker: Worker, *, complaint: str = "") -> Conflict:
+    """Return the error for an open rebase: its files in conflict, or git's complaint."""
     paths = git.run("diff", "--name-only", "--diff-filter=U", "-z").text.split("\0")
     files = [path for path in paths if path]
-    if not files:
-        raise Conflict(
-            f"git stopped the rebase of {worker.branch} in {worker.worktree}, without a conflict",
-            "git worker sync --abort   # or repair the cause, then: git worker sync --continue",
-            code="rebase_stopped",
-            detail=done.complaint or done.text,
+    ending = f"cd {quoted(worker.worktree or '.')} && git worker sync --continue"
+    if files:
+        return Conflict(
+            f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s)"
+            " in conflict",
+            f"{ending}   # after you edit and git add them; or: --abort",
+            code="rebase_conflict",
+            detail="\n".join(f"  {name}" for name in files),
         )
-    raise Conflict(
-        f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s) in"
-        " conflict",
-        f"cd {quoted(worker.worktree or '.')} && git worker sync --continue"
-        "   # after you edit and git add them; or: --abort",
-        code="rebase_conflict",
-        detail="\n".join(f"  {name}" for name in files),
+    if complaint:
+        return Conflict(
+            f"git stopped the rebase of {worker.branch} in {worker.worktree}, without a conflict",
+            f"{ending}   # once the cause is repaired; or: --abort",
+            code="rebase_stopped",
+            detail=complaint,
+        )
+    return Conflict(
+        f"a rebase of {worker.branch} is open in {worker.worktree}, without a conflict",
+        f"{ending}   # or: --abort",
+        code="rebase_stopped",
     )
 
 

@@ -14,10 +14,10 @@ from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
-from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
-from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.rules_text import quoted
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def commit_work(
     git refuses the commit.
     """
     owner = _require_worktree(session, worker)
-    require_no_operation(owner)
+    require_no_operation(owner.place, owner.admin_dir or "")
     require_on_branch(session.git, owner)
     worker = take_up(session, worker)
     git = session.git.at(owner.place)
@@ -121,20 +121,6 @@ def add_resolved(session: Session, worker: Worker) -> None:
             detail="\n".join(f"  {name}" for name in marked),
         )
     git.run("add", "--update", "--", ":/")
-
-
-def require_no_operation(owner: OwnershipClaim) -> None:
-    """Raise Refused if a rebase or merge is open in a worktree."""
-    busy = open_operation(owner.admin_dir or "")
-    if busy is not None:
-        place = quoted(owner.place)
-        raise Refused(
-            f"a {busy} is open in {owner.place}",
-            f"cd {place} && git worker sync --continue   # or: --abort"
-            if busy == "rebase"
-            else f"git -C {place} status",
-            code="operation_open",
-        )
 
 
 def _require_worktree(session: Session, worker: Worker) -> OwnershipClaim:

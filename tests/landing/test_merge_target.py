@@ -13,8 +13,8 @@ from gitworker.workers.spawn import SpawnRequest, spawn
 from tests.workers.world import World
 
 
-def refuse(world: World, code: str) -> None:
-    """Expect that `auth` does not land now, and that no ref, file or state changes."""
+def refuse(world: World, code: str) -> str:
+    """Expect that `auth` does not land, and that no ref, file or state changes; return the hint."""
     target, status = world.tip(), world.git("status", "--porcelain", "--ignored")
     with pytest.raises(Refused) as caught:
         world.land("auth")
@@ -23,6 +23,7 @@ def refuse(world: World, code: str) -> None:
     assert world.git("status", "--porcelain", "--ignored") == status
     assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+    return caught.value.hint or ""
 
 
 def test_dirty_overlap(world: World) -> None:
@@ -101,7 +102,7 @@ def test_merge_in_progress(world: World) -> None:
     Repo(world.root.parent / "side").commit("Side", {"README": "side\n"})
     world.advance({"README": "main\n"})
     assert Repo(world.root).run("merge", "side").returncode
-    refuse(world, "operation_open")
+    assert "merge --continue" in refuse(world, "operation_open")
     world.git("merge", "--abort")
     world.land("auth")
 

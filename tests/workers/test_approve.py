@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.bus.drain import drain
-from gitworker.errors import Conflict, NotFound
+from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.journal.settle import settle
 from gitworker.journal.undo.undo import undo
 from gitworker.repo.history.patch_ids import patch_ids
@@ -137,6 +137,9 @@ def test_open_rebase_refuses(world: World) -> None:
     world.advance({"b": "2\n"})
     with kept(world, "operation_open"):
         world.approve("auth", at="auth/login")
+    with pytest.raises(Refused) as caught:
+        world.approve("auth", at="auth/login")
+    assert caught.value.hint == f"cd {place} && git worker sync --continue   # or: --abort"
     assert (place / "README").read_text().startswith("<<<<<<<")
 
 

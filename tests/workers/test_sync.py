@@ -84,6 +84,51 @@ def test_abort(world: World) -> None:
     assert open_operation(world.worker("auth").admin_dir or "") is None
 
 
+def test_abort_keeps_the_resolution(world: World) -> None:
+    """The resolution in an aborted rebase, staged or not, is kept under a rescue ref."""
+    place = conflicted(world)
+    Repo(place).write({"README": "both\n", "notes": "new\n"})
+    world.git("add", "README", cwd=place)
+    Repo(place).write({"README": "both, better\n"})
+    done = sync(world.session(place), "abort")
+    assert done.kept is not None
+    assert world.show("README", done.kept) == "both, better"
+    assert world.show("README", f"{done.kept}^2") == "both"
+    assert world.show("README", "auth/login") == "mine"
+
+
+def test_abort_keeps_the_commits_of_the_rebase(world: World) -> None:
+    """A resolution that is a commit already is kept, too."""
+    place = conflicted(world)
+    Repo(place).write({"README": "both\n"})
+    world.git("add", "README", cwd=place)
+    world.git("-c", "core.editor=:", "commit", "-q", "-m", "Both", cwd=place)
+    resolved = world.git("rev-parse", "HEAD", cwd=place)
+    done = sync(world.session(place), "abort")
+    assert done.kept is not None
+    assert world.git("rev-parse", f"{done.kept}^2") == resolved
+
+
+def test_second_sync_in_an_open_rebase(world: World) -> None:
+    """A sync in an open rebase names its files, or the command that continues it."""
+    place = conflicted(world)
+    with unchanged(world, "rebase_conflict", Conflict):
+        sync(world.session(place))
+    Repo(place).write({"README": "both\n"})
+    world.git("add", "README", cwd=place)
+    with unchanged(world, "rebase_stopped", Conflict) as caught:
+        sync(world.session(place))
+    assert caught.value.hint == f"cd {place} && git worker sync --continue   # or: --abort"
+
+
+@pytest.mark.parametrize("mode", ["continue", "abort"])
+def test_without_an_open_rebase(world: World, mode: str) -> None:
+    """Without an open rebase there is nothing to continue or to abort."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "no_rebase"):
+        sync(world.session(place), mode)
+
+
 def test_uncommitted_work(world: World) -> None:
     """git refuses to begin over uncommitted work; its message is passed on, nothing is stashed."""
     place = world.working("auth", "login", {"a": "1\n"})
@@ -93,6 +138,7 @@ def test_uncommitted_work(world: World) -> None:
     with unchanged(world) as caught:
         sync(world.session(place))
     assert "unstaged changes" in caught.value.detail
+    assert f"cd {place} && git commit -am" in (caught.value.hint or "")
     assert (place / "a").read_text() == "changed\n"
 
 

@@ -17,7 +17,7 @@ from gitworker.model.ids import Branch
 from gitworker.model.ref_names import ref_of
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_tip
-from gitworker.repo.status.checkout_status import abort_command, open_operation, read_status
+from gitworker.repo.status.checkout_status import end_command, open_operation, read_status
 
 TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _reasons(context: HookContext, news: News) -> Iterator[tuple[str, str]]:
         yield f"{RETURNED} {facts.returned_tip}", text_of_return(context)
     busy = open_operation(context.repository.git_dir)
     if busy is not None:
-        ways = "git worker sync --continue" if busy == "rebase" else f"git {abort_command(busy)}"
+        ways = "git worker sync --continue" if busy == "rebase" else f"git {end_command(busy)}"
         yield f"{UNCOMMITTED} {busy}", f"A {busy} is open here.\n    {ways}"
         return
     status = read_status(git)

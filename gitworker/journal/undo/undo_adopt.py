@@ -21,10 +21,9 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_worktree_owner, unlock_worktree_of_agent
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, read_refs, require_refs
-from gitworker.repo.status.checkout_status import abort_command, open_operation
 from gitworker.repo.worktrees.ownership import require_checkout
+from gitworker.repo.worktrees.trouble import require_no_operation
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
-from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation
@@ -98,12 +97,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
     if admin_dir is None or place is None or not os.path.lexists(place):
         return
     require_checkout(session.git, place, admin_dir)
-    busy = open_operation(admin_dir)
-    if busy is not None:
-        raise Refused(
-            f"a {busy} is open in {place}", f"git -C {quoted(place)} {abort_command(busy)}",
-            code="operation_open",
-        )  # fmt: skip
+    require_no_operation(place, admin_dir)
     data = done.payload(AdoptData)
     if not data.made:
         return

@@ -27,13 +27,12 @@ from gitworker.repo.plumbing.disk import copy_index
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_head_ref, move_ref
 from gitworker.repo.status.checkout_status import (
-    abort_command,
     name_paths,
-    open_operation,
     read_status,
 )
 from gitworker.repo.status.path_changes import changes_between, find_collisions
 from gitworker.repo.worktrees.ownership import require_checkout
+from gitworker.repo.worktrees.trouble import require_no_operation
 from gitworker.rules_text import quoted
 
 MARKER = "gitworker move"
@@ -264,13 +263,7 @@ def _link(move: BranchMove) -> None:
 
 
 def _check(here: Git, move: BranchMove) -> None:
-    operation = open_operation(move.admin_dir)
-    if operation is not None:
-        raise Refused(
-            f"a {operation} is in progress in {move.worktree}",
-            f"git -C {quoted(move.worktree)} {abort_command(operation)}",
-            code="operation_open",
-        )
+    require_no_operation(move.worktree, move.admin_dir)
     head = find_head_ref(here)
     if (head or DETACHED) != move.ref:
         raise Conflict(

@@ -13,7 +13,7 @@ from gitworker.paths import Repository, open_regular, require_repository
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
-from gitworker.repo.status.checkout_status import abort_command, name_paths, open_operation
+from gitworker.repo.status.checkout_status import end_command, name_paths, open_operation
 from gitworker.rules_text import quoted
 
 
@@ -35,7 +35,7 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     if operation is not None:
         raise Refused(
             f"a {operation} is in progress in {worktree}, where {name} is checked out",
-            f"git -C {quoted(worktree)} {abort_command(operation)}",
+            f"git -C {quoted(worktree)} {end_command(operation)}",
             code="operation_open",
         )
     lock = f"{repository.git_dir}/index.lock"

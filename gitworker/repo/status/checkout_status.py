@@ -26,7 +26,7 @@ MARKS = (
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
 )
-ABORT = {"bisect": "bisect reset"}
+END = {"bisect": "bisect reset"}
 
 
 class CheckoutStatus:
@@ -71,9 +71,12 @@ def open_operation(admin_dir: str) -> str | None:
     return None
 
 
-def abort_command(operation: str) -> str:
-    """Return the git subcommand that ends an operation, as `rebase --abort`."""
-    return ABORT.get(operation, f"{operation} --abort")
+def end_command(operation: str) -> str:
+    """Return the git subcommand that ends an operation, as `merge --continue`, with a remark.
+
+    A command that drops the operation is only in the remark: it would drop resolved conflicts.
+    """
+    return END.get(operation, f"{operation} --continue   # or, to drop it: --abort")
 
 
 def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> CheckoutStatus:

@@ -10,6 +10,7 @@ from gitworker.errors import Refused
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import BRANCHES, ref_of, short_name
 from gitworker.repo.plumbing.git import Git
+from gitworker.repo.status.checkout_status import end_command, open_operation
 from gitworker.repo.worktrees.ownership import (
     Flaw,
     OwnershipClaim,
@@ -86,6 +87,20 @@ def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
         elif head is None:
             switch = f"{here} branch {branch}-detached && {switch}"
     return Trouble("wrong_branch", words, switch)
+
+
+def require_no_operation(place: str, admin_dir: str) -> None:
+    """Raise Refused if a rebase or another operation is open in a worker's worktree.
+
+    The hint continues it, since to abort it would drop resolved conflicts.
+    """
+    busy = open_operation(admin_dir)
+    if busy is None:
+        return
+    ending = f"git -C {quoted(place)} {end_command(busy)}"
+    if busy == "rebase":
+        ending = f"cd {quoted(place)} && git worker sync --continue   # or: --abort"
+    raise Refused(f"a {busy} is open in {place}", ending, code="operation_open")
 
 
 def require_on_branch(git: Git, owner: OwnershipClaim) -> None:

@@ -21,7 +21,7 @@ def command(call: CommandLine, continuing: bool, abort: bool, takes: bool) -> No
 
     Run it in the worker's worktree. This is a real git rebase: on a conflict it stops, names the
     files and exits with status 3. Resolve the conflicts, run git add, and continue with --continue,
-    or restore the earlier state with --abort.
+    or restore the earlier state with --abort, which keeps your resolution under a rescue ref.
 
     A branch that was started on another worker's branch (spawn --from) is rebased onto that branch,
     and onto the target once that work has landed or was cancelled. Only its own commits are moved.
@@ -38,7 +38,8 @@ def command(call: CommandLine, continuing: bool, abort: bool, takes: bool) -> No
     synced = call.service().sync(mode)
     place = f"{synced.worker.branch} is at {short(synced.new)}"
     moved = f", before at {short(synced.old)}" if synced.new != synced.old else ", as before"
+    kept = f"; the work in the rebase is kept under {synced.kept}" if synced.kept else ""
     call.show(
-        f"{place}{moved} ({synced.onto} is at {short(synced.target)})",
+        f"{place}{moved} ({synced.onto} is at {short(synced.target)}){kept}",
         **synced_json(synced),
     )
