@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gitworker.paths import Repository, require_repository, state_paths
 from gitworker.repo.hooks.install import install
 from gitworker.repo.hooks.layout import ALWAYS
-from gitworker.repo.hooks.shims import write_shims
+from gitworker.repo.hooks.shims import refresh_shims, write_shims
 from gitworker.repo.hooks.user_hooks import find_user_hooks
 from gitworker.repo.plumbing.git import Git
 from tests.conftest import git
@@ -82,6 +82,10 @@ class HookedRepo(NamedTuple):
         found = find_user_hooks(self.git, self.repository)
         write_shims(self.repository, found, interpreter=str(self.interpreter))
         self.install()
+
+    def refresh(self) -> None:
+        """Write our shims again, in the way in which they are installed."""
+        refresh_shims(self.git, self.repository, interpreter=str(self.interpreter), force=True)
 
     def starts(self) -> list[str]:
         """Return the arguments of each start of the stand-in interpreter, one line per start."""

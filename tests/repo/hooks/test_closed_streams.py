@@ -39,7 +39,6 @@ def be_noisy(hooked: HookedRepo, tmp_path: Path, *names: str) -> Path:
         hook.chmod(0o755)
     streams = tmp_path / "streams"
     hooked.interpreter.write_text(DRAIN.format(noise=NOISE, streams=quoted(streams)))
-    hooked.install_by_path()
     return streams
 
 
@@ -56,6 +55,7 @@ def test_a_shim_with_closed_streams(
 ) -> None:
     """A doorbell writes its own line only, and the drain has /dev/null for all streams."""
     record = be_noisy(hooked, tmp_path, name)
+    hooked.install_by_path()
     before = snapshot(hooked.hooks.parent)
     closing(streams, *dialect, str(hooked.hooks / name), "a", "b", "1", hooked=hooked)
     wait_until(record.exists, "the drain")
@@ -74,6 +74,7 @@ def test_a_shim_that_only_runs_the_users_hook(
 ) -> None:
     """The hook of the user and the refresh of changed hooks write in none of our files."""
     record = be_noisy(hooked, tmp_path, "pre-commit", "pre-rebase")
+    hooked.install_by_path()
     if is_stale:
         os.utime(hooked.root / ".git" / "config", (1_000_000_000, 1_000_000_000))
     before = snapshot(hooked.hooks.parent)
@@ -88,6 +89,7 @@ def test_a_shim_that_only_runs_the_users_hook(
 def test_git_with_closed_streams(hooked: HookedRepo, tmp_path: Path, streams: str) -> None:
     """A commit and a rebase with closed streams succeed and leave two lines in the spool."""
     be_noisy(hooked, tmp_path, "pre-commit", "post-commit", "post-rewrite", "pre-rebase")
+    hooked.refresh()
     before = snapshot(hooked.hooks.parent)
     (hooked.worktree / "f").write_text("1\n")
     git(hooked.worktree, "add", "f")
