@@ -98,6 +98,7 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     "task": {
         "Commands": {
             "add": "Add a task to the queue and print its id.",
+            "import": "Add the tasks of a plan to the queue, all or nothing.",
             "depend": "Let a task wait for other tasks.",
             "ready": "List the tasks that may start now, in their order.",
             "list": "List the tasks, one row each, with the next command.",

@@ -60,6 +60,7 @@ RENDERED_BY = {
     "gitworker.service.talk": "gitworker.service.results:ordered_json",
     "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
+    "gitworker.tasks.plan.import_plan": "gitworker.tasks.plan.import_plan:json_imported",
     "gitworker.tasks.queue.add_task": "gitworker.tasks.queue.add_task:json_task_in_queue",
     "gitworker.tasks.queue.ready": "gitworker.tasks.queue.ready:json_ready",
     "gitworker.tasks.task_list": "gitworker.tasks.task_list:json_tasks",

@@ -9,6 +9,7 @@ from gitworker.service.open_for_call import ServiceBase
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.tasks.plan.import_plan import ImportedPlan
     from gitworker.tasks.queue.add_task import TaskInQueue
     from gitworker.tasks.queue.ready import ReadyTasks
     from gitworker.tasks.queue.rules_fields import TaskFields
@@ -43,6 +44,17 @@ class TaskMethods(ServiceBase):
         )  # fmt: skip
         with self._acting() as session:
             return add_task(session, new)
+
+    def import_plan(self, path: str, *, parent: str | None = None) -> ImportedPlan:
+        """Add the tasks of a plan to the queue, all or nothing; with `parent` as its subtasks.
+
+        A second import adds new tasks and updates those that have not started. Raises Invalid for a
+        bad plan, Refused for a cycle and for the id of another task; the message names the line.
+        """
+        from gitworker.tasks.plan.import_plan import import_plan
+
+        with self._acting() as session:
+            return import_plan(session, path, parent=parent)
 
     def depend(self, task: str, needs: Sequence[str], *, drop: bool = False) -> TaskInQueue:
         """Let a task that has not started wait for others; with `drop`, no longer.

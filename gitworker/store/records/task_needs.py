@@ -58,6 +58,11 @@ def change_needs(writer: Writer, task: str, needs: Iterable[Need]) -> bool:
     wanted, known = set(needs), set(needs_of(writer, task))
     for need in sorted(known - wanted):
         writer.run("task_needs.delete", task=task, on=need.task)
-    for need in sorted(wanted - known):
-        writer.run("task_needs.insert", task=task, on=need.task, until=need.until)
+    insert_needs(writer, task, sorted(wanted - known))
     return wanted != known
+
+
+def insert_needs(writer: Writer, task: str, needs: Iterable[Need]) -> None:
+    """Give a task further needs; a trigger refuses one that it has."""
+    for need in needs:
+        writer.run("task_needs.insert", task=task, on=need.task, until=need.until)

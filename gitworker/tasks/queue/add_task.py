@@ -23,6 +23,7 @@ from gitworker.tasks.queue.promote import publish_changes
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
 from gitworker.tasks.queue.rules_needs import (
     cycle_refusal,
+    find_cycle,
     is_defined,
     need_refusal,
     need_text,
@@ -171,4 +172,5 @@ def _new_id(reader: Reader, spec: TaskSpec) -> TaskId:
 def _cycle(reader: Reader, task: str, need: Need) -> Refused | None:
     graph = {one: [other.task for other in needs] for one, needs in all_needs(reader).items()}
     graph.setdefault(task, []).append(need.task)
-    return cycle_refusal(graph, task)
+    cycle = find_cycle(graph, task)
+    return cycle_refusal(cycle) if cycle else None

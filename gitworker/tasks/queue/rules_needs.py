@@ -62,30 +62,33 @@ def need_refusal(task: str, need: Need, status: TaskStatus | None) -> GitWorkerE
     return None
 
 
-def cycle_refusal(graph: Mapping[str, Iterable[str]], start: str | None = None) -> Refused | None:
-    """Return the refusal of a graph with a cycle, which names all its tasks, or None.
+def find_cycle(graph: Mapping[str, Iterable[str]], start: str | None = None) -> list[str] | None:
+    """Return the tasks of a cycle in order, the first one again at the end, or None.
 
-    The graph leads from each task to the tasks that it needs. The refusal begins with the task
-    `start` if it is part of the cycle.
+    The graph leads from each task to the tasks that it needs. The cycle begins with the task
+    `start` if it is part of it.
     """
     try:
         validate_dag(graph)
     except CyclicDependencyError as error:
         last, first = error.cycle or ("", "")
         cycle = _path(graph, first, last)
-        if start in cycle:
-            at = cycle.index(start)
-            cycle = cycle[at:] + cycle[:at]
-        cycle.append(cycle[0])
-        if len(cycle) > NAMED_AT_MOST:
-            more = len(cycle) - NAMED_AT_MOST
-            cycle[NAMED_AT_MOST - 1 : -1] = [f"({more} more)"]
-        return Refused(
-            f"tasks would wait for each other: {' needs '.join(cycle)}",
-            "git worker task list   # leave one of these dependencies out",
-            code=CyclicDependencyError.code,
-        )
+        at = cycle.index(start) if start in cycle else 0
+        return [*cycle[at:], *cycle[: at + 1]]
     return None
+
+
+def cycle_refusal(cycle: list[str]) -> Refused:
+    """Return the refusal of a cycle, which names its tasks."""
+    shown = cycle
+    if len(cycle) > NAMED_AT_MOST:
+        more = len(cycle) - NAMED_AT_MOST
+        shown = [*cycle[: NAMED_AT_MOST - 1], f"({more} more)", cycle[-1]]
+    return Refused(
+        f"tasks would wait for each other: {' needs '.join(shown)}",
+        "git worker task list   # leave one of these dependencies out",
+        code=CyclicDependencyError.code,
+    )
 
 
 def is_defined(status: TaskStatus) -> bool:

@@ -1,0 +1,44 @@
+"""git worker task import."""
+
+import os
+
+import click
+
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, TaskId
+from gitworker.tasks.plan.import_plan import json_imported, render_imported
+
+
+@click.command("import", cls=GitworkerCommand)
+@click.argument("file", type=click.Path())
+@click.option(
+    "--parent", type=TaskId(), metavar="TASK", help="The task that the tasks of the plan belong to."
+)
+@click.pass_obj
+def command(call: CommandLine, file: str, parent: str | None) -> None:
+    """Add the tasks of a plan to the queue, all or nothing.
+
+    FILE ends with .md, .jsonl or .yaml. In Markdown each item of a checklist is a task, and the
+    indented lines below it are its text:
+
+    \b
+      - [ ] form: Build the login form (priority: 10)
+        It has two fields and a button.
+      - [ ] styles: Style it (needs: form)
+        test: make test
+
+    Without `id:` the id is made of the title. Fields are needs, priority, verify, retries,
+    approval, critical, test, accept, context, path, agent and timeout: in parentheses at the end of
+    the item, separated by `;`, or each in a line directly below it. Ticked items are done.
+
+    In JSON Lines each line is an object with these fields, id, title and text; in YAML the plan is
+    a list of them, which needs the Python package PyYAML.
+
+    The same plan can be imported again: unchanged tasks stay, new ones are added, and changes of
+    tasks that have not started replace them. An error names its line.
+
+    \b
+      git worker task import plan.md
+    """
+    found = call.service().import_plan(os.path.abspath(file), parent=parent)
+    call.render(found, render_imported, json_imported)

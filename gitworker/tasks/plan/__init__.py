@@ -1,0 +1,1 @@
+"""Plans: files that describe many tasks, and their import."""

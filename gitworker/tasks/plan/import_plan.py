@@ -1,0 +1,153 @@
+"""task import: bring the tasks of a plan into the queue, all or nothing.
+
+An import again is harmless: unchanged tasks stay, new ones are added, and a change of a task that
+has not started replaces it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.errors import Refused
+from gitworker.model.task_spec import TaskSpec
+from gitworker.observe.text import count_text, few_files
+from gitworker.store.records.task_needs import all_needs, change_needs, insert_needs, needs_of
+from gitworker.store.records.task_specs import (
+    find_task_spec,
+    insert_task_spec,
+    update_task_spec,
+)
+from gitworker.store.tasks import all_task_ids, require_stored_task
+from gitworker.tasks.plan.read_plan import read_plan
+from gitworker.tasks.plan.rules_import import (
+    Fate,
+    fate_of,
+    is_unstarted,
+    require_sound,
+    stranger_refusal,
+    wanted_spec,
+)
+from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.promote import promote, publish_changes
+from gitworker.tasks.queue.rules_needs import need_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitworker.model.task_spec import Need
+    from gitworker.session import Session
+    from gitworker.store.api import Writer
+    from gitworker.tasks.plan.rules_plan import PlannedTask
+
+
+class ImportedPlan(NamedTuple):
+    """The tasks of a plan in its order, each with the effect of the import."""
+
+    source: str
+    fates: tuple[tuple[str, Fate], ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Return the ids of all open tasks of the plan."""
+        return tuple(task for task, _ in self.fates)
+
+    def with_fate(self, fate: Fate) -> tuple[str, ...]:
+        """Return the ids of the tasks with this effect."""
+        return tuple(task for task, found in self.fates if found is fate)
+
+
+def import_plan(session: Session, path: str, *, parent: str | None = None) -> ImportedPlan:
+    """Bring the tasks of a plan into the queue; with `parent` they are its subtasks.
+
+    Nothing is changed if anything is wrong. Raises NotFound for an unreadable file, Invalid for a
+    bad plan, Refused for a cycle and for the id of another task; the message names the line.
+    """
+    planned = read_plan(path)
+    source = _source(session, path)
+    base = TaskSpec(
+        "", max_retries=session.settings.task_max_retries, parent_task_id=parent,
+        requires_approval=session.settings.review_required, is_plan_subtask=parent is not None,
+    )  # fmt: skip
+    fresh = [
+        wanted_spec(base, task, source=source, position=position)
+        for position, task in enumerate(planned)
+    ]
+    with session.store.write() as writer:
+        if parent is not None:
+            require_task(writer, parent)
+        known = frozenset(all_task_ids(writer))
+        require_sound(planned, known, all_needs(writer))
+        now = clock.now_ms()
+        fates = tuple(
+            (task.id, _bring(writer, task, spec, known=known, now=now))
+            for task, spec in zip(planned, fresh, strict=True)
+        )
+        promote(writer, actor=session.actor)
+    publish_changes(session)
+    return ImportedPlan(source, fates)
+
+
+def render_imported(found: ImportedPlan, *, width: int | None, color: bool) -> str:
+    """Return one line for each effect."""
+    words = {
+        Fate.ADDED: "added {}: {}",
+        Fate.UPDATED: "updated {}: {}",
+        Fate.STARTED: "{} started before the plan changed: {}",
+    }
+    lines = [
+        line.format(count_text(len(names), "task"), few_files(names))
+        for fate, line in words.items()
+        if (names := found.with_fate(fate))
+    ]
+    same = len(found.with_fate(Fate.UNCHANGED))
+    return "\n".join([*lines, f"{count_text(same, 'task')} unchanged"] if same else lines)
+
+
+def json_imported(found: ImportedPlan) -> dict[str, Any]:
+    """Return the tasks by effect as JSON data."""
+    return {"plan": found.source, **{fate.value: list(found.with_fate(fate)) for fate in Fate}}
+
+
+def _bring(
+    writer: Writer, task: PlannedTask, fresh: TaskSpec, *, known: frozenset[str], now: int
+) -> Fate:
+    """Add or update one task of the plan; `known` are the tasks that existed before the import."""
+    if task.id not in known:
+        _require_living(writer, task, [need for need in task.needs if need.task in known])
+        insert_task_spec(writer, fresh, now)
+        insert_needs(writer, task.id, task.needs)
+        return Fate.ADDED
+    old = find_task_spec(writer, task.id) or fresh
+    refusal = stranger_refusal(old, fresh, task.line)
+    if refusal is not None:
+        raise refusal
+    wanted = wanted_spec(old, task, source=fresh.plan_source, position=fresh.position)
+    needs = needs_of(writer, task.id)
+    same_needs = set(needs) == set(task.needs)
+    if wanted == old and same_needs:
+        return Fate.UNCHANGED
+    status = require_stored_task(writer, task.id).status
+    fate = fate_of(old, wanted, status, same_needs=same_needs)
+    if is_unstarted(status):
+        new = [need for need in task.needs if need.task in known and need not in needs]
+        _require_living(writer, task, new)
+        update_task_spec(writer, wanted)
+        change_needs(writer, task.id, task.needs)
+    return fate
+
+
+def _require_living(writer: Writer, task: PlannedTask, needs: Iterable[Need]) -> None:
+    """Raise Refused if the task gets a need that was cancelled."""
+    for need in needs:
+        refusal = need_refusal(task.id, need, require_stored_task(writer, need.task).status)
+        if refusal is not None:
+            raise Refused(f"line {task.line}: {refusal.message}", refusal.hint, code=refusal.code)
+
+
+def _source(session: Session, path: str) -> str:
+    """Return the name of the plan: relative to the main checkout if it is inside."""
+    full = os.path.realpath(path)
+    top = os.path.realpath(session.main_top)
+    return os.path.relpath(full, top) if full.startswith(f"{top}/") else full

@@ -1,0 +1,51 @@
+"""A plan in YAML: a list of tasks, or `tasks:` with one. PyYAML is an optional package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitworker.errors import Unavailable
+from gitworker.tasks.plan.rules_plan import PlannedTask, at_line, planned_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def parse_yaml(text: str) -> list[PlannedTask]:
+    """Return the tasks; raise Invalid, naming the line, and Unavailable without PyYAML."""
+    try:
+        import yaml
+    except ImportError:
+        raise Unavailable(
+            "a plan in YAML needs the Python package PyYAML", "pip install PyYAML", code="no_yaml"
+        ) from None
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        tasks = list(_task_nodes(root))
+        loader = yaml.SafeLoader("")
+        return [
+            planned_task(node.start_mark.line + 1, loader.construct_document(node))
+            for node in tasks
+        ]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "this is not YAML"
+        raise at_line(mark.line + 1 if mark else 1, str(problem)) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise at_line(1, f"this is not YAML: {str(error).splitlines()[0][:80]}") from None
+
+
+def _task_nodes(root: Any) -> Iterator[Any]:
+    """Yield the nodes of the tasks."""
+    if root is None:
+        return
+    if root.id == "mapping":
+        for key, value in root.value:
+            if key.value == "tasks":
+                root = value
+    if root.id != "sequence":
+        raise at_line(root.start_mark.line + 1, "the plan must be a list of tasks")
+    for node in root.value:
+        if node.id != "mapping":
+            raise at_line(node.start_mark.line + 1, "a task must be a mapping, such as id: form")
+        yield node

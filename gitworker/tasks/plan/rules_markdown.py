@@ -1,0 +1,149 @@
+"""A plan in Markdown: a checklist, one task each item. Pure.
+
+    - [ ] form: Build the login form (priority: 10)
+    - [ ] styles: Style it (needs: form)
+      test: make test
+      The text of the task, indented, for its agent.
+
+An item without `id:` gets an id of its title. Lines of fields may follow the item. A ticked item is
+done. Other lines, nested checklists and blocks of code at the margin are no tasks.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+from gitworker.errors import GitWorkerError
+from gitworker.model.ids import TASK_CHARS
+from gitworker.tasks.plan.rules_plan import (
+    KEYS,
+    LISTS,
+    PlannedTask,
+    at_line,
+    id_of,
+    planned_task,
+    without_ticked,
+)
+
+FIELD_KEYS = frozenset(KEYS) - {"id", "title", "text"}
+REPEATED = frozenset({*LISTS, "needs"})
+BULLETS = ("-", "*", "+")
+BOXES = ("[ ]", "[x]", "[X]")
+FENCES = ("```", "~~~")
+MARKS = "*_`"
+
+
+class _Item(NamedTuple):
+    line: int
+    words: str
+    is_ticked: bool
+    below: list[str]
+
+
+def parse_markdown(text: str) -> list[PlannedTask]:
+    """Return the tasks of a checklist, without the ticked ones; raise Invalid, naming the line."""
+    tasks: list[PlannedTask] = []
+    ticked: list[str] = []
+    for item in _items(text):
+        values = _values(item)
+        if item.is_ticked:
+            ticked.append(_ticked_id(item, values))
+        else:
+            tasks.append(planned_task(item.line, values))
+    return without_ticked(tasks, ticked)
+
+
+def _ticked_id(item: _Item, values: dict[str, Any]) -> str:
+    try:
+        return id_of(values)
+    except GitWorkerError as error:
+        raise at_line(item.line, error.message) from None
+
+
+def _items(text: str) -> list[_Item]:
+    """Return the items at the margin, each with the indented lines below it."""
+    found: list[_Item] = []
+    below: list[str] | None = None  # of the item at hand; None outside one
+    fence = ""
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if fence:
+            fence = "" if line.startswith(fence) else fence
+            continue
+        if line[:1] in (" ", "\t") or not line:
+            if below is not None:
+                below.append(line)
+            continue
+        below = None
+        if line.startswith(FENCES):
+            fence = line[:3]
+        item = _item(number, line)
+        if item is not None:
+            found.append(item)
+            below = item.below
+    return found
+
+
+def _item(number: int, line: str) -> _Item | None:
+    bullet, _, rest = line.partition(" ")
+    is_numbered = bullet[-1] in ".)" and bullet[:-1].isdecimal()
+    rest = rest.strip()
+    if not (bullet in BULLETS or is_numbered) or not rest.startswith(BOXES):
+        return None
+    return _Item(number, rest[3:].strip(), not rest.startswith(BOXES[0]), [])
+
+
+def _values(item: _Item) -> dict[str, Any]:
+    words, fields = _without_fields(item.line, item.words)
+    head, colon, title = words.partition(":")
+    name = head.strip().strip(MARKS)
+    if colon and name and TASK_CHARS.issuperset(name):
+        fields |= {"id": name, "title": title.strip().strip(MARKS).strip()}
+    else:
+        fields["title"] = words
+    text, number = "", item.line
+    lines = list(item.below)
+    while lines and (field := _field(lines[0])) is not None:
+        number += 1
+        _set(fields, number, *field)
+        lines.pop(0)
+    text = dedent("\n".join(lines)).strip("\n").rstrip()
+    if not fields["title"] and not text:
+        raise at_line(item.line, "the item has no title")
+    return {**fields, "text": text}
+
+
+def _without_fields(line: int, words: str) -> tuple[str, dict[str, Any]]:
+    """Return the words without their fields `(needs: a, b; priority: 10)` at the end."""
+    start = words.rfind("(")
+    fields: dict[str, Any] = {}
+    if start < 0 or not words.endswith(")"):
+        return words, fields
+    parts = [part.partition(":") for part in words[start + 1 : -1].split(";")]
+    if parts[0][0].strip() not in FIELD_KEYS or not parts[0][1]:
+        return words, fields  # any other text in parentheses belongs to the title
+    for key, _, value in parts:
+        if key.strip() not in FIELD_KEYS:
+            raise at_line(line, f"{ascii(key.strip())[:40]} is not a field: {_known()}")
+        _set(fields, line, key.strip(), value.strip())
+    return words[:start].rstrip(), fields
+
+
+def _field(line: str) -> tuple[str, str] | None:
+    key, colon, value = line.strip().partition(":")
+    return (key, value.strip()) if colon and key in FIELD_KEYS else None
+
+
+def _set(fields: dict[str, Any], line: int, key: str, value: str) -> None:
+    if not value:
+        raise at_line(line, f"{key} has no value")
+    if key in REPEATED:
+        fields.setdefault(key, []).append(value)
+    elif key in fields:
+        raise at_line(line, f"{key} is given twice")
+    else:
+        fields[key] = value
+
+
+def _known() -> str:
+    return ", ".join(sorted(FIELD_KEYS))

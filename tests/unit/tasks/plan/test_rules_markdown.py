@@ -1,0 +1,90 @@
+"""Plans in Markdown."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.errors import Invalid
+from gitworker.model.task import VerificationType
+from gitworker.model.task_spec import Need
+from gitworker.tasks.plan.rules_markdown import parse_markdown
+from gitworker.tasks.queue.rules_fields import TaskFields
+
+PLAN = """\
+\ufeff# The plan
+
+Some words (needs: nothing).
+
+- [ ] form: Build the login form (priority: 10; verify: human)
+  needs: colours, api:done
+  test: make test
+  test: make lint
+  timeout: 60
+  The form has two fields:
+
+  - [ ] name
+  - [ ] password
+
+```
+- [ ] not-a-task
+```
+* [x] colours: Choose colours
++ [ ] **api**: Write the *API* (see RFC 1)
+1. [ ] Write: the docs
+       approval: yes
+2) [ ] Tests, all of them
+\ttext by a tab
+- no task
+"""
+
+
+def test_a_plan() -> None:
+    """Items become tasks with their fields and texts; ticked items are done."""
+    form, api, docs, tests = parse_markdown(PLAN)
+    assert (form.id, form.line) == ("form", 5)
+    assert form.fields == TaskFields(
+        title="Build the login form",
+        text="The form has two fields:\n\n- [ ] name\n- [ ] password",
+        priority=10,
+        verification_type=VerificationType.HUMAN,
+        test_commands=("make test", "make lint"),
+        timeout_s=60,
+    )
+    assert form.needs == (Need("api", "done"),)
+    assert (api.id, api.fields.title) == ("api", "Write the *API* (see RFC 1)")
+    assert (docs.id, docs.fields.title, docs.fields.requires_approval) == (
+        "Write", "the docs", True,
+    )  # fmt: skip
+    assert (tests.id, tests.fields.text) == ("tests-all-of-them", "text by a tab")
+    assert parse_markdown("words\n\n* no box\n") == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ("- [ ] a\n\n- [ ]\n", "line 3: the item has no title"),
+        ("- [ ] a (needs: b; when: now)", "line 1: 'when' is not a field"),
+        ("- [ ] a: A\n  needs:\n", "line 2: needs has no value"),
+        ("- [ ] a: A (priority: 1)\n  priority: 2", "line 2: priority is given twice"),
+        ("\n- [ ] a: A (priority: high)", "line 2: priority must be a whole number"),
+        ("- [ ] a..b: A", "line 1: 'a..b' is not a task id"),
+        ("- [ ] 日本語", "line 1: a task needs an id"),
+        ("- [x] 日本語", "line 1: a task needs an id"),
+        ("- [ ] a (needs: b:soon)", "line 1: 'b:soon' is not a dependency"),
+    ],
+)
+def test_bad_plans(plan: str, message: str) -> None:
+    """An error names the line."""
+    with pytest.raises(Invalid) as caught:
+        parse_markdown(plan)
+    assert caught.value.message.startswith(message)
+    assert caught.value.code == "bad_plan"
+
+
+@given(st.text(alphabet="-[] x\n\ta:(needs;)`1.é", max_size=80))
+def test_any_text_is_a_plan_or_refused(text: str) -> None:
+    """No text makes the parser fail in another way."""
+    with suppress(Invalid):
+        assert all(task.id for task in parse_markdown(text))
