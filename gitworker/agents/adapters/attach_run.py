@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 CLAUDE_SETTINGS = "--settings"
 QWEN_SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 OPENCODE_SETTINGS = "OPENCODE_CONFIG_CONTENT"
+# With any plugin OpenCode first installs a package of npm; without a network it waits 70 s
+# for that. One attempt of ten seconds is enough: the package has types only. Our plugin deletes the
+# variables that `START_ONLY` names.
+START_ONLY = "GITWORKER_START_ONLY"
+ONE_ATTEMPT = {"npm_config_fetch_retries": "0", "npm_config_fetch_timeout": "10000"}
 SETTINGS_FILE, PLUGIN_FILE = "gitworker-settings.json", "gitworker-plugin.js"
 
 
@@ -118,7 +123,9 @@ def _opencode(
     ):
         path = _write(worker.admin_dir, PLUGIN_FILE, attached(None, "opencode", program))
         settings["plugin"] = [*settings.get("plugin", ()), f"file://{quote(path)}"]
-    return {OPENCODE_SETTINGS: json.dumps(settings)}
+    own = {name.lower() for name in env}
+    start = {name: value for name, value in ONE_ATTEMPT.items() if name not in own}
+    return {OPENCODE_SETTINGS: json.dumps(settings), START_ONLY: " ".join(start), **start}
 
 
 def _read(path: str) -> str | None:

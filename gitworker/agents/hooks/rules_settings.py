@@ -66,6 +66,8 @@ PLUGIN = """\
 import { execFile } from "node:child_process"
 
 const PROGRAM = %s
+// Variables of a run's start alone: the agent's own commands must not inherit them.
+for (const name of (process.env.GITWORKER_START_ONLY ?? "").split(" ")) delete process.env[name]
 
 function hook(event, cwd) {
   return new Promise((resolve) => {

@@ -143,6 +143,10 @@ def test_opencode(worker: Worker, tmp_path: Path) -> None:
     plugin = Path(settings["plugin"][1].removeprefix("file://"))
     assert json.dumps(PROGRAM) in plugin.read_text()
     assert (run.words, run.options) == ((), ("-x",))
+    assert run.variables["npm_config_fetch_retries"] == "0"
+    slow = attach_run("opencode", worker, [], environment(tmp_path, NPM_CONFIG_FETCH_RETRIES="5"))
+    assert slow.variables["GITWORKER_START_ONLY"] == "npm_config_fetch_timeout"
+    assert "npm_config_fetch_retries" not in slow.variables
     broken = environment(tmp_path, OPENCODE_CONFIG_CONTENT="{")
     assert attach_run("opencode", worker, [], broken).variables == {}
 

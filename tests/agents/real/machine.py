@@ -14,18 +14,15 @@ from tests.cli.kit import Answer, run
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / ".agents" / "bin"
-# No agent needs another host: a request to one fails at once. OpenCode with a plugin waits for npm,
-# which would repeat its request for a minute.
+# No agent needs another host: a request to one fails at once.
 NOWHERE = "http://127.0.0.1:9"
-PURE = "OPENCODE_PURE"  # no plugins: without a network OpenCode waits 75 s for their dependencies
 QUIET = {
-    PURE: "1",
     "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1",
     "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false", "DO_NOT_TRACK": "1",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENCODE_DISABLE_AUTOUPDATE": "1",
-    "GEMINI_TELEMETRY_ENABLED": "false", "NPM_CONFIG_FETCH_RETRIES": "0",
-    "PI_OFFLINE": "1", "MSWEA_COST_TRACKING": "ignore_errors",
+    "GEMINI_TELEMETRY_ENABLED": "false", "PI_OFFLINE": "1",
+    "MSWEA_COST_TRACKING": "ignore_errors",
     "HTTPS_PROXY": NOWHERE, "HTTP_PROXY": NOWHERE, "https_proxy": NOWHERE, "http_proxy": NOWHERE,
     "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.scripted_model import chat, messages, responses
 from fixtures.scripted_model.server import ScriptedModel
-from tests.agents.real.machine import PURE, AgentMachine, require_agent
+from tests.agents.real.machine import AgentMachine, require_agent
 
 pytestmark = pytest.mark.agents
 SANDBOXED_AGENTS = ("claude", "codex")
@@ -40,7 +40,6 @@ def require_sandbox() -> None:
 def test_message_in_mid_run(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """A message that is sent during a tool's call is in the next request to the model."""
     require_agent(agent)
-    machine.env.pop(PURE)
     machine.run("spawn", "auth", "t1", "--agent", agent, "-m", "Go [[plan:hear]]")
     sent = next(at for at, one in enumerate(model.exchanges) if "worker send" in str(one.answer))
     assert "from hq: Use tabs" not in str(model.exchanges[sent].request)
