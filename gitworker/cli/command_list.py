@@ -1,9 +1,10 @@
 """The list of commands, with the first line of each one's help, so that help imports no command.
 
 A command is the name `command` in `cli/commands/ROOM/NAME.py` (`_` for `-`). ROOM is the room of
-its section in COMMANDS, or the group's name for a command of a group (`msg/send.py`). A new command
-is one line in its section; the help shows it there, or first of all if it is in EVERY_DAY. A test
-compares these lines with the commands' own help.
+its section in COMMANDS, or the group's name for a command of a group (`msg/send.py`), with the
+section below it if the group has several (`task/plan/add.py`). A new command is one line in its
+section; the help shows it there, or first of all if it is in EVERY_DAY. A test compares these lines
+with the commands' own help.
 """
 
 from collections.abc import Mapping
@@ -96,15 +97,27 @@ ROOMS: Mapping[str, str] = {
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
     "task": {
-        "Commands": {
+        "Plan": {
             "add": "Add a task to the queue and print its id.",
             "import": "Add the tasks of a plan to the queue, all or nothing.",
             "depend": "Let a task wait for other tasks.",
+            "edit": "Change the fields of a task.",
+        },
+        "Look": {
             "ready": "List the tasks that may start now, in their order.",
             "list": "List the tasks, one row each, with the next command.",
+            "show": "Show all details of a task.",
+            "why": "Say in one line why a task is not running.",
+            "graph": "Draw the tasks with their dependencies.",
             "text": "Print the text of a task.",
+        },
+        "Change": {
             "hold": "Keep a task from being started.",
             "release": "Release a task that is held back.",
+            "restart": "Put a task back into the queue.",
+            "stop": "Stop work on a task.",
+            "skip": "Record a failed task as completed without its work.",
+            "cancel": "Withdraw a task.",
         },
     },
     "msg": {
@@ -240,7 +253,11 @@ def module_of(name: str, *, group: str = "") -> str:
     """Return the module that defines a command; `group` is the name of its group, if any."""
     file = name.replace("-", "_")
     if group:
-        return f"gitworker.cli.commands.{group}.{file}"
+        room = ""
+        if len(SUBCOMMANDS[group]) > 1:
+            (title,) = (title for title, part in SUBCOMMANDS[group].items() if name in part)
+            room = f"{title.lower()}."
+        return f"gitworker.cli.commands.{group}.{room}{file}"
     (title,) = (title for title, section in COMMANDS.items() if name in section)
     return f"gitworker.cli.commands.{ROOMS[title]}.{file}"
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from gitworker.model.task import VerificationType
+from gitworker.model.task import TaskStatus, VerificationType
 
 LANDED, DONE = "landed", "done"  # until when a task waits
 
@@ -12,6 +12,14 @@ class Need(NamedTuple):
 
     task: str
     until: str = LANDED
+
+
+class OpenNeed(NamedTuple):
+    """A need that is not satisfied; a `status` of None means that the task does not exist."""
+
+    task: str
+    until: str
+    status: TaskStatus | None
 
 
 class TaskSpec(NamedTuple):

@@ -16,7 +16,6 @@ from gitworker.service.care import CareMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.request import Request
 from gitworker.service.review import ReviewMethods
-from gitworker.service.talk import TalkMethods
 from gitworker.service.views import ViewMethods
 from gitworker.service.work import WorkMethods
 
@@ -43,5 +42,5 @@ def open_repository(
     return Service(Request(directory, identity, environment or {}, progress))
 
 
-class Service(WorkMethods, ReviewMethods, ViewMethods, TalkMethods, TaskMethods, CareMethods):
+class Service(WorkMethods, ReviewMethods, ViewMethods, TaskMethods, CareMethods):
     """The use cases and views of one repository for one identity; see the module."""

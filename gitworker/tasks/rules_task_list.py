@@ -9,6 +9,8 @@ from gitworker.model.task import TaskStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.model.task_spec import OpenNeed
+
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 STOPPED = frozenset({TaskStatus.BLOCKED, TaskStatus.FAILED})
 ASSIGNABLE = frozenset({TaskStatus.DEFINED, TaskStatus.READY, *STOPPED})
@@ -20,13 +22,41 @@ def has_ended(status: TaskStatus) -> bool:
 
 
 def next_without_worker(
-    task: str, status: TaskStatus, *, waits_for: Sequence[str], retries_left: bool
+    task: str,
+    status: TaskStatus,
+    *,
+    waits_for: Sequence[str],
+    retries_left: bool,
+    held: bool = False,
 ) -> str | None:
     """Return the command that continues a task that no worker has, or None."""
     if status is TaskStatus.CANCELLED:
         return "git worker undo --list   # undo its cancel by number"
     if status not in ASSIGNABLE or waits_for:
         return None
+    if held:
+        return f"git worker task release {task}"
     if status in STOPPED and not retries_left:
         return f"git worker spawn <worker> <task>   # {task} has no retries left"
     return f"git worker spawn '<worker>' {task}"
+
+
+def blocked_by_text(needs: Sequence[OpenNeed]) -> str:
+    """Return the tasks that a task waits for, with the status of those that have stopped."""
+    return ", ".join(
+        f"{need.task} ({need.status or 'does not exist'})" if is_stuck(need.status) else need.task
+        for need in needs
+    )
+
+
+def json_blocked_by(needs: Sequence[OpenNeed]) -> list[dict[str, str | None]]:
+    """Return open needs as JSON data; a status of null is a task that does not exist."""
+    return [
+        {"task": need.task, "until": need.until, "status": need.status and need.status.value}
+        for need in needs
+    ]
+
+
+def is_stuck(status: TaskStatus | None) -> bool:
+    """Return whether a needed task has stopped or does not exist, so that only a person helps."""
+    return status is None or status in STOPPED or status is TaskStatus.CANCELLED

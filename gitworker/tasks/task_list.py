@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.rules import is_taken, next_command
-from gitworker.store.tasks import StoredTask, all_tasks, open_dependencies
+from gitworker.store.records.task_needs import all_open_needs
+from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
-from gitworker.tasks.rules_task_list import has_ended, next_without_worker
+from gitworker.tasks.rules_task_list import (
+    blocked_by_text,
+    has_ended,
+    json_blocked_by,
+    next_without_worker,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
-    from gitworker.store.api import Reader
 
 HEAD = ("TASK", "STATUS", "WORKER", "NEXT", "REASON")
 
@@ -31,6 +37,7 @@ class ListedTask(NamedTuple):
     worker: str | None
     next_command: str | None
     reason: str
+    blocked_by: tuple[OpenNeed, ...] = ()
 
 
 class TaskList(NamedTuple):
@@ -46,9 +53,10 @@ def read_tasks(session: Session, statuses: Collection[TaskStatus] = ()) -> TaskL
         for one in sorted(all_workers(reader), key=lambda one: one.state_changed_at_ms):
             if one.task_id:
                 workers[one.task_id] = one
+        open_needs = all_open_needs(reader)
         return TaskList(
             tuple(
-                _listed(reader, task, workers.get(task.id))
+                _listed(task, workers.get(task.id), tuple(open_needs.get(task.id, ())))
                 for task in all_tasks(reader)
                 if not statuses or task.status in statuses
             )
@@ -76,14 +84,14 @@ def json_tasks(found: TaskList) -> dict[str, Any]:
                 "task": one.task, "title": one.title, "status": one.status.value,
                 "since": clock.iso_utc(one.since_ms), "worker": one.worker,
                 "reason": one.reason or None, "next": one.next_command,
+                "blocked_by": json_blocked_by(one.blocked_by),
             }
             for one in found.tasks
         ]
     }  # fmt: skip
 
 
-def _listed(reader: Reader, task: StoredTask, worker: Worker | None) -> ListedTask:
-    waits_for = open_dependencies(reader, task.id)
+def _listed(task: StoredTask, worker: Worker | None, waits_for: tuple[OpenNeed, ...]) -> ListedTask:
     if worker is not None and not has_ended(task.status):
         command: str | None = next_command(
             worker.worker_id, worker.state, task_status=task.status, stale_from=worker.stale_from,
@@ -92,12 +100,16 @@ def _listed(reader: Reader, task: StoredTask, worker: Worker | None) -> ListedTa
         )  # fmt: skip
     else:
         command = next_without_worker(
-            task.id, task.status, waits_for=waits_for, retries_left=task.retries_left
+            task.id,
+            task.status,
+            waits_for=[need.task for need in waits_for],
+            retries_left=task.retries_left,
+            held=task.held,
         )
-    reason = task.last_error or ""
+    reason = "is held back" if task.held else task.last_error or ""
     if waits_for:
-        reason = f"waits for {', '.join(waits_for)}"
+        reason = f"waits for {blocked_by_text(waits_for)}"
     return ListedTask(
         task.id, task.title, task.status, task.status_changed_at_ms,
-        worker.worker_id if worker else task.assigned_agent_id, command, reason,
+        worker.worker_id if worker else task.assigned_agent_id, command, reason, waits_for,
     )  # fmt: skip

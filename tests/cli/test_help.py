@@ -54,7 +54,7 @@ def test_every_command_file_is_in_the_table() -> None:
     root = Path(commands.__path__[0])
     files = {
         ".".join(("gitworker.cli.commands", *path.relative_to(root).with_suffix("").parts))
-        for path in root.glob("*/*.py")
+        for path in root.rglob("*.py")
         if "command = " in (text := path.read_text("utf-8")) or "def command(" in text
     }
     assert files == set(named)

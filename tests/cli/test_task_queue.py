@@ -16,7 +16,10 @@ def test_a_queue(scene: Scene) -> None:
     ).document  # fmt: skip
     assert document == {
         "schema": 1, "task": "styles", "title": "Styles", "status": "DEFINED", "held": False,
-        "needs": ["build-the-login-form:done"], "blocked_by": ["build-the-login-form:done"],
+        "needs": ["build-the-login-form:done"],
+        "blocked_by": [
+            {"task": "build-the-login-form", "until": "done", "status": "READY"}
+        ],
     }  # fmt: skip
     ok(scene.root, "task", "add", "--id", "urgent", "--priority", "1", "--held")
     assert ok(scene.root, "task", "ready").split("\t")[0] == "build-the-login-form"
@@ -30,3 +33,23 @@ def test_a_queue(scene: Scene) -> None:
     assert "styles needs urgent needs styles" in answer.err
     assert run(scene.root, "task", "add", "x", "--id", "y").status == 2
     assert run(scene.root, "task", "add", "x", "--needs", "lost").status == 4
+
+
+def test_the_verbs(scene: Scene) -> None:
+    """A plan is imported, looked at, and its tasks are edited, stopped, skipped and cancelled."""
+    (scene.root / "plan.md").write_text("- [ ] form: Form\n- [ ] styles: Styles (needs: form)\n")
+    assert ok(scene.root, "task", "import", "plan.md") == "added 2 tasks: form, styles"
+    assert ok(scene.root, "task", "edit", "form", "--priority", "1") == "form is changed"
+    assert run(scene.root, "task", "edit", "form").status == 2
+    assert ok(scene.root, "task", "graph").splitlines()[1] == "  styles  DEFINED  Styles"
+    assert ok(scene.root, "task", "graph", "--mermaid").startswith("graph TD\n")
+    scene.working("auth", "form")
+    assert ok(scene.root, "task", "stop", "form", "-m", "wrong way") == "form is BLOCKED"
+    assert ok(scene.root, "task", "why", "form") == (
+        "form: it is BLOCKED: wrong way: git worker task restart form"
+    )
+    assert "needed by  styles" in ok(scene.root, "task", "show", "form")
+    assert ok(scene.root, "task", "skip", "form") == "form is COMPLETED"
+    assert ok(scene.root, "task", "cancel", "styles") == "styles is CANCELLED"
+    assert ok(scene.root, "task", "restart", "styles") == "styles is READY"
+    assert run(scene.root, "task", "why", "lost").status == 4

@@ -6,10 +6,9 @@ import pytest
 from gitworker.bus.transitions import move_task
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus
-from gitworker.model.task_spec import Need, TaskSpec
+from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
 from gitworker.store.api import Writer
 from gitworker.store.records.task_needs import (
-    OpenNeed,
     all_needs,
     change_needs,
     dependents_of,

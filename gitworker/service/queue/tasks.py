@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.service.open_for_call import ServiceBase
+from gitworker.service.talk import TalkMethods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from gitworker.tasks.queue.add_task import TaskInQueue
     from gitworker.tasks.queue.ready import ReadyTasks
     from gitworker.tasks.queue.rules_fields import TaskFields
+    from gitworker.tasks.views.graph import TaskGraph
+    from gitworker.tasks.views.show_task import ShownTask
+    from gitworker.tasks.views.task_facts import TaskWhy
+    from gitworker.workers.task_verbs.change import ChangedTask
 
 
-class TaskMethods(ServiceBase):
+class TaskMethods(TalkMethods):
     """The queue of tasks; see `WorkMethods` for the imports."""
 
     def add_task(
@@ -80,3 +84,71 @@ class TaskMethods(ServiceBase):
 
         with self._acting() as session:
             return hold(session, task, held=held)
+
+    def edit_task(self, task: str, fields: TaskFields) -> ChangedTask:
+        """Change the given fields of a task that has not ended."""
+        from gitworker.workers.task_verbs.change import edit_task
+
+        with self._acting() as session:
+            return edit_task(session, task, fields)
+
+    def show_task(self, task: str) -> ShownTask:
+        """Return everything about one task."""
+        from gitworker.tasks.views.show_task import read_task
+
+        with self._reading() as session:
+            return read_task(session, task)
+
+    def why_task(self, task: str) -> TaskWhy:
+        """Return why a task is not running, and the command that helps."""
+        from gitworker.tasks.views.task_facts import read_why
+
+        with self._reading() as session:
+            return read_why(session, task)
+
+    def task_graph(self, task: str | None = None, *, every: bool = False) -> TaskGraph:
+        """Return the tasks that have not ended with their needs, all, or those around one."""
+        from gitworker.tasks.views.graph import read_graph
+
+        with self._reading() as session:
+            return read_graph(session, task, every=every)
+
+    def restart_task(self, task: str) -> ChangedTask:
+        """Put a task back into the queue; a worker that has it is freed, its work is kept."""
+        from gitworker.workers.task_verbs.change import restart_task
+
+        with self._acting() as session:
+            return restart_task(session, task)
+
+    def stop_task(self, task: str, *, reason: str = "stopped by a person") -> ChangedTask:
+        """Stop work on a task: it becomes BLOCKED, and branch and worktree stay.
+
+        If an agent is running, it gets the order to stop, and the status changes once it has ended.
+        """
+        from gitworker.workers.task_verbs.change import (
+            ChangedTask,
+            has_open_run,
+            require_stoppable,
+            stop_task,
+        )
+
+        with self._acting() as session:
+            worker = require_stoppable(session, task)
+            if worker is None or not has_open_run(session, worker):
+                return stop_task(session, task, reason=reason)
+        self.order(worker.worker_id, "stop", reason=reason)
+        return ChangedTask(task, self.show_task(task).stored.status, worker.worker_id, None, True)
+
+    def skip_task(self, task: str) -> ChangedTask:
+        """Record a failed or blocked task as COMPLETED without its work."""
+        from gitworker.workers.task_verbs.change import skip_task
+
+        with self._acting() as session:
+            return skip_task(session, task)
+
+    def cancel_task(self, task: str) -> ChangedTask:
+        """Withdraw a task; a worker that has it is freed, its work is kept."""
+        from gitworker.workers.task_verbs.change import cancel_task
+
+        with self._acting() as session:
+            return cancel_task(session, task)

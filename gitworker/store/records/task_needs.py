@@ -1,19 +1,10 @@
 """The dependencies of tasks, as stored. Triggers count the open ones of each task."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from gitworker.model.task import TaskStatus
-from gitworker.model.task_spec import Need
+from gitworker.model.task_spec import Need, OpenNeed
 from gitworker.store.api import Reader, Writer
-
-
-class OpenNeed(NamedTuple):
-    """A need that is not satisfied; a `status` of None means that the task does not exist."""
-
-    task: str
-    until: str
-    status: TaskStatus | None
 
 
 def needs_of(reader: Reader, task: str) -> list[Need]:
@@ -27,6 +18,15 @@ def open_needs_of(reader: Reader, task: str) -> list[OpenNeed]:
         OpenNeed(row["id"], row["until"], TaskStatus(row["status"]) if row["status"] else None)
         for row in reader.rows("tasks.open_dependencies", task=task)
     ]
+
+
+def all_open_needs(reader: Reader) -> dict[str, list[OpenNeed]]:
+    """Return the open needs of all tasks that have some."""
+    found: dict[str, list[OpenNeed]] = {}
+    for row in reader.rows("task_needs.every_open"):
+        status = TaskStatus(row["status"]) if row["status"] else None
+        found.setdefault(row["task_id"], []).append(OpenNeed(row["id"], row["until"], status))
+    return found
 
 
 def stacked_needs_of(reader: Reader, task: str) -> list[str]:

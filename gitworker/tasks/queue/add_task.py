@@ -9,7 +9,7 @@ from gitworker.bus.transitions import move_task
 from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.model.ids import TaskId
 from gitworker.model.task import TaskEvent, TaskStatus
-from gitworker.model.task_spec import Need, TaskSpec
+from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
 from gitworker.store.records.task_needs import (
     all_needs,
     change_needs,
@@ -30,6 +30,7 @@ from gitworker.tasks.queue.rules_needs import (
     needs_refusal,
 )
 from gitworker.tasks.rules_task_id import free_task_id, slug_of, two_words
+from gitworker.tasks.rules_task_list import json_blocked_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ class TaskInQueue(NamedTuple):
     status: TaskStatus
     held: bool
     needs: tuple[Need, ...]
-    waits_for: tuple[str, ...]
+    waits_for: tuple[OpenNeed, ...]
 
 
 def add_task(session: Session, new: NewTask) -> TaskInQueue:
@@ -143,7 +144,7 @@ def require_task(reader: Reader, task: str) -> StoredTask:
 def in_queue(reader: Reader, task: str) -> TaskInQueue:
     """Return a task of the queue."""
     stored = require_task(reader, task)
-    waits_for = tuple(need_text(Need(*one[:2])) for one in open_needs_of(reader, task))
+    waits_for = tuple(open_needs_of(reader, task))
     return TaskInQueue(
         task, stored.title, stored.status, stored.held, tuple(needs_of(reader, task)), waits_for
     )
@@ -154,7 +155,7 @@ def json_task_in_queue(found: TaskInQueue) -> dict[str, Any]:
     return {
         "task": found.task, "title": found.title, "status": found.status.value,
         "held": found.held, "needs": [need_text(need) for need in found.needs],
-        "blocked_by": list(found.waits_for),
+        "blocked_by": json_blocked_by(found.waits_for),
     }  # fmt: skip
 
 

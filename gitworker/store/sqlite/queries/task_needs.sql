@@ -11,6 +11,14 @@ SELECT task_id AS task, until FROM task_dependencies WHERE depends_on = :task OR
 -- name: every — every dependency
 SELECT task_id, depends_on, until FROM task_dependencies;
 
+-- name: every_open — every dependency that is neither satisfied nor waived
+SELECT d.task_id, d.depends_on AS id, d.until AS until, n.status AS status
+FROM tasks AS t JOIN task_dependencies AS d ON d.task_id = t.id
+LEFT JOIN tasks AS n ON n.id = d.depends_on
+WHERE t.open_needs > 0 AND t.waives_needs = 0 AND n.status IS NOT 'COMPLETED'
+    AND NOT (d.until = 'done' AND COALESCE(n.status, '') IN ('VERIFYING', 'AWAITING_APPROVAL'))
+ORDER BY d.task_id, d.depends_on;
+
 -- name: leads_to — whether a task depends on another, directly or not
 WITH RECURSIVE needed(id) AS (
     VALUES (:task)

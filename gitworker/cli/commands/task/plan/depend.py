@@ -31,4 +31,4 @@ def command(call: CommandLine, task: str, needs: tuple[str, ...], drop: bool) ->
       git worker task depend styles --on login-form --drop
     """
     changed = call.service().depend(task, needs, drop=drop)
-    call.show("\n".join(changed.waits_for), **json_task_in_queue(changed))
+    call.show("\n".join(need.task for need in changed.waits_for), **json_task_in_queue(changed))

@@ -1,0 +1,1 @@
+"""Commands of `git worker task` that change one task."""

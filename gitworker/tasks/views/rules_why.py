@@ -1,0 +1,148 @@
+"""The reason why a task is not running, and the command that helps. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.model.task import TaskStatus
+from gitworker.model.task_spec import DONE
+from gitworker.tasks.rules_task_list import has_ended, is_stuck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gitworker.model.task_spec import OpenNeed
+
+S = TaskStatus
+STOPPED = frozenset({S.FAILED, S.BLOCKED, S.CANCELLED})
+QUEUED = frozenset({S.DEFINED, S.READY})
+WALK_MAX = 10_000  # tasks; 50 µs each
+PHRASES = {
+    S.ASSIGNED: "its worker has not started",
+    S.IN_PROGRESS: "it is running",
+    S.WAITING_INPUT: "its agent waits for an answer",
+    S.PAUSED: "it is paused until a limit ends",
+    S.VERIFYING: "its work is handed in and waits for review",
+    S.AWAITING_APPROVAL: "its work is handed in and waits for approval",
+    S.COMPLETED: "it has landed",
+    S.CANCELLED: "it was cancelled",
+}
+
+
+class TaskFacts(NamedTuple):
+    """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks."""
+
+    task: str
+    status: TaskStatus
+    held: bool = False
+    worker: str | None = None
+    error: str = ""
+    retry_in: str = ""
+    next_command: str | None = None
+    before: int = 0
+
+
+class Why(NamedTuple):
+    """The reason in words, and the command that helps; None if no command is needed."""
+
+    reason: str
+    command: str | None
+
+
+def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
+    """Return why a task is not running.
+
+    `chain` leads from the first task that it waits for to the one that decides, which is `cause`;
+    empty if it waits for none. A `cause` of None is a task that does not exist.
+    """
+    if facts.status in QUEUED and chain:
+        return _waiting(facts, chain, cause)
+    if facts.held and facts.status in QUEUED:
+        return Why("it is held back", f"git worker task release {facts.task}")
+    if facts.status in PHRASES:
+        return Why(_of_worker(facts), _command(facts))
+    if facts.status in STOPPED:
+        return Why(_stopped(facts), _command(facts))
+    queue = f"{facts.before} tasks come before it" if facts.before else "it is next"
+    return Why(f"it may start: {queue}", f"git worker spawn '<worker>' {facts.task}")
+
+
+def walk_needs(
+    needs: Callable[[str], Sequence[OpenNeed]], task: str, is_held: Callable[[str], bool]
+) -> list[OpenNeed]:
+    """Return the chain from a task to the open need that decides when it can start.
+
+    That is the nearest one that has stopped, is held or does not exist, else the nearest one that
+    waits for no other. `needs` returns the open needs of a task.
+    """
+    came_from: dict[str, tuple[str, OpenNeed]] = {}
+    queue, calm = [task], ""
+    for node in queue:
+        found = list(needs(node))
+        for need in found:
+            if need.task in came_from or need.task == task:
+                continue
+            came_from[need.task] = (node, need)
+            if is_stuck(need.status) or is_held(need.task):
+                return _chain(came_from, task, need.task)
+            if need.status in QUEUED and len(queue) < WALK_MAX:
+                queue.append(need.task)
+            elif not calm:
+                calm = need.task
+        if not found and not calm:
+            calm = node
+    return _chain(came_from, task, calm)
+
+
+def _chain(came_from: dict[str, tuple[str, OpenNeed]], task: str, end: str) -> list[OpenNeed]:
+    chain: list[OpenNeed] = []
+    while end != task and end in came_from:
+        end, need = came_from[end]
+        chain.append(need)
+    return chain[::-1]
+
+
+def _waiting(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
+    first, last = chain[0], chain[-1]
+    until = "be handed in" if first.until == DONE else "land"
+    words = f"it waits for {first.task} to {until}"
+    if len(chain) > 1:
+        between = len(chain) - 2
+        more = f" and {between} more" if between else ""
+        words = f"it waits for {first.task}{more}, which waits for {last.task}"
+    if cause is None:
+        command = f"git worker task depend {chain[-2].task if len(chain) > 1 else facts.task}"
+        return Why(f"{words}, which {_is(None)}", f"{command} --on {last.task} --drop")
+    if cause.held and cause.status in QUEUED:
+        return Why(f"{words}, which is held back", f"git worker task release {last.task}")
+    if cause.status is S.READY:
+        return Why(f"{words}, which {_is(S.READY)}", f"git worker spawn '<worker>' {last.task}")
+    ending = _stopped(cause) if cause.status in STOPPED else f"it {_is(cause.status)}"
+    return Why(f"{words}, which {ending.removeprefix('it ')}", _command(cause))
+
+
+def _is(status: TaskStatus | None) -> str:
+    return "does not exist" if status is None else f"is {status}"
+
+
+def _of_worker(facts: TaskFacts) -> str:
+    words = PHRASES[facts.status]
+    if facts.worker is None or has_ended(facts.status):
+        return words
+    return f"{words} (worker {facts.worker})"
+
+
+def _stopped(facts: TaskFacts) -> str:
+    reason = f": {facts.error}" if facts.error else ""
+    if facts.status is S.CANCELLED:
+        return "it was cancelled"
+    retry = f"; it is tried again {facts.retry_in}" if facts.retry_in else ""
+    return f"it {_is(facts.status)}{reason}{retry}"
+
+
+def _command(facts: TaskFacts) -> str | None:
+    if facts.status is S.COMPLETED:
+        return None
+    if facts.status in (S.BLOCKED, S.CANCELLED):
+        return f"git worker task restart {facts.task}"
+    return facts.next_command or f"git worker task restart {facts.task}"

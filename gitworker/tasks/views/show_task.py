@@ -1,0 +1,104 @@
+"""task show: everything about one task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.model.task_spec import Need, TaskSpec
+from gitworker.observe.text import one_line
+from gitworker.store.records.task_needs import dependents_of, needs_of
+from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.workers import find_worker_of_task
+from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.rules_needs import need_text
+from gitworker.tasks.rules_task_list import json_blocked_by
+from gitworker.tasks.views.task_facts import TaskWhy, why_of
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.tasks import StoredTask
+
+
+class ShownTask(NamedTuple):
+    """A task: its fields, its row, its worker, its needs and dependents, why it is not running."""
+
+    spec: TaskSpec
+    stored: StoredTask
+    worker: str | None
+    needs: tuple[Need, ...]
+    dependents: tuple[Need, ...]
+    why: TaskWhy
+
+
+def read_task(session: Session, task: str) -> ShownTask:
+    """Read everything about one task; raise NotFound for an unknown one."""
+    with session.store.read() as reader:
+        stored = require_task(reader, task)
+        spec = find_task_spec(reader, task)
+        worker = find_worker_of_task(reader, task)
+        assert spec is not None, task
+        return ShownTask(
+            spec, stored, worker.worker_id if worker else None, tuple(needs_of(reader, task)),
+            tuple(dependents_of(reader, task)), why_of(reader, task),
+        )  # fmt: skip
+
+
+def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
+    """Return one line for each field that says something, then the text."""
+    spec, stored = found.spec, found.stored
+    next_command = f": {found.why.next_command}" if found.why.next_command else ""
+    lines = [
+        ("task", f"{spec.id}  {spec.title}".rstrip()),
+        ("status", f"{stored.status.value}{' (held)' if spec.held else ''}"),
+        ("why", f"{found.why.reason}{next_command}"),
+        ("worker", found.worker or ""),
+        ("needs", ", ".join(map(need_text, found.needs))),
+        ("needed by", ", ".join(one.task for one in found.dependents)),
+        ("priority", str(spec.priority)),
+        ("verify", f"{spec.verification_type.value}{_approval(spec)}"),
+        ("retries", f"{stored.retry_count} of {stored.max_retries}"),
+        ("agent", spec.agent or ""),
+        ("timeout", f"{spec.timeout_s} s" if spec.timeout_s else ""),
+        ("plan", spec.plan_source or ""),
+        ("parent", spec.parent_task_id or ""),
+        *(("test", one) for one in spec.test_commands),
+        *(("accept", one) for one in spec.acceptance_criteria),
+        *(("context", one) for one in spec.attached_context),
+        *(("path", one) for one in spec.paths),
+        ("created", clock.iso_utc(stored.created_at_ms)),
+    ]
+    shown = [f"{name:<10} {one_line(value)}" for name, value in lines if value]
+    text = spec.text.rstrip("\n")
+    return "\n".join([*shown, "", text] if text else shown)
+
+
+def json_task(found: ShownTask) -> dict[str, Any]:
+    """Return the task as JSON data."""
+    spec, stored = found.spec, found.stored
+
+    def stamp(ts_ms: int | None) -> str | None:
+        return None if ts_ms is None else clock.iso_utc(ts_ms)
+
+    return {
+        "task": spec.id, "title": spec.title, "text": spec.text, "status": stored.status.value,
+        "held": spec.held, "worker": found.worker, "branch": stored.branch_name,
+        "needs": [need_text(need) for need in found.needs],
+        "needed_by": [need.task for need in found.dependents],
+        "blocked_by": json_blocked_by(found.why.blocked_by),
+        "reason": found.why.reason, "next": found.why.next_command, "error": stored.last_error,
+        "priority": spec.priority, "verify": spec.verification_type.value,
+        "requires_approval": spec.requires_approval, "retry_count": stored.retry_count,
+        "max_retries": stored.max_retries, "critical": spec.critical, "agent": spec.agent,
+        "timeout_s": spec.timeout_s, "test": list(spec.test_commands),
+        "accept": list(spec.acceptance_criteria), "context": list(spec.attached_context),
+        "path": list(spec.paths), "parent": spec.parent_task_id, "plan": spec.plan_source,
+        "is_plan_subtask": spec.is_plan_subtask, "workstream": spec.workstream_id,
+        "project": spec.project_id, "pr_url": stored.pr_url,
+        "resume_after": stamp(stored.resume_after_ms), "created": stamp(stored.created_at_ms),
+        "started": stamp(stored.started_at_ms), "completed": stamp(stored.completed_at_ms),
+    }  # fmt: skip
+
+
+def _approval(spec: TaskSpec) -> str:
+    return ", and a person approves" if spec.requires_approval else ""

@@ -1,0 +1,103 @@
+"""The facts of one task for the views: its worker, its needs, the reason why it does not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.model.task_spec import OpenNeed
+from gitworker.observe.text import age_text, one_line
+from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.store.records.task_needs import open_needs_of
+from gitworker.store.records.task_queue import ready_tasks
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import find_worker_of_task
+from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.rules_task_list import has_ended, json_blocked_by
+from gitworker.tasks.views.rules_why import TaskFacts, walk_needs, why
+
+if TYPE_CHECKING:
+    from gitworker.model.task import TaskStatus
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+
+BEFORE_MAX = 1000  # tasks that are counted before one in the queue
+
+
+class TaskWhy(NamedTuple):
+    """Why a task is not running; `chain` leads to the task that decides, `next_command` helps."""
+
+    task: str
+    status: TaskStatus
+    reason: str
+    next_command: str | None
+    blocked_by: tuple[OpenNeed, ...]
+    chain: tuple[str, ...]
+
+
+def read_why(session: Session, task: str) -> TaskWhy:
+    """Return why a task is not running; raise NotFound for an unknown one."""
+    with session.store.read() as reader:
+        return why_of(reader, task)
+
+
+def why_of(reader: Reader, task: str) -> TaskWhy:
+    """Return the same in the caller's snapshot."""
+    stored = require_task(reader, task)
+    known: dict[str, list[OpenNeed]] = {}
+
+    def needs(name: str) -> list[OpenNeed]:
+        return known.setdefault(name, open_needs_of(reader, name))
+
+    def is_held(name: str) -> bool:
+        found = find_task(reader, name)
+        return found is not None and found.held
+
+    chain = walk_needs(needs, task, is_held)
+    cause = _facts(reader, chain[-1].task) if chain else None
+    facts = _facts(reader, task)
+    assert facts is not None, task
+    found = why(facts, chain, cause)
+    return TaskWhy(
+        task, stored.status, found.reason, found.command, tuple(needs(task)),
+        tuple(need.task for need in chain),
+    )  # fmt: skip
+
+
+def render_why(found: TaskWhy, *, width: int | None, color: bool) -> str:
+    """Return one line: the reason, and the command."""
+    command = f": {found.next_command}" if found.next_command else ""
+    return f"{found.task}: {one_line(found.reason)}{command}"
+
+
+def json_why(found: TaskWhy) -> dict[str, Any]:
+    """Return the reason as JSON data."""
+    return {
+        "task": found.task, "status": found.status.value, "reason": found.reason,
+        "next": found.next_command, "blocked_by": json_blocked_by(found.blocked_by),
+        "chain": list(found.chain),
+    }  # fmt: skip
+
+
+def _facts(reader: Reader, task: str) -> TaskFacts | None:
+    stored = find_task(reader, task)
+    if stored is None:
+        return None
+    worker = find_worker_of_task(reader, task)
+    command = None
+    if worker is not None and not has_ended(stored.status):
+        command = next_command(
+            worker.worker_id, worker.state, task_status=stored.status,
+            stale_from=worker.stale_from, returned_by=worker.returned_by,
+            waits_for_author=worker.waits_for_author,
+            is_taken=is_taken(worker.worker_id, stored.assigned_agent_id),
+        )  # fmt: skip
+    retry_in = ""
+    if stored.resume_after_ms is not None:
+        retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
+    queue = [one.id for one in ready_tasks(reader, BEFORE_MAX)]
+    return TaskFacts(
+        task, stored.status, stored.held, worker.worker_id if worker else None,
+        stored.last_error or "", retry_in, command,
+        queue.index(task) if task in queue else len(queue),
+    )  # fmt: skip

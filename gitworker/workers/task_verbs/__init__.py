@@ -1,0 +1,1 @@
+"""Commands of a person on one task, also while a worker has it."""

@@ -1,0 +1,164 @@
+"""Commands of a person on a task: restart, stop, skip, cancel, edit, and the views of it."""
+
+import pytest
+
+from gitworker.errors import NotFound
+from gitworker.journal.settle import settle
+from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import fail
+from gitworker.tasks.queue.rules_fields import TaskFields
+from gitworker.tasks.task_list import json_tasks, read_tasks
+from gitworker.tasks.views.graph import json_graph, read_graph, render_graph, render_mermaid
+from gitworker.tasks.views.show_task import json_task, read_task, render_task
+from gitworker.tasks.views.task_facts import json_why, read_why, render_why
+from gitworker.workers.task_verbs.change import (
+    cancel_task,
+    edit_task,
+    json_changed_task,
+    restart_task,
+    skip_task,
+    stop_task,
+)
+from tests.tasks.test_queue import add, ready
+from tests.workers.world import World, unchanged
+
+
+def why(world: World, task: str) -> str:
+    """Return why a task is not running, in one line."""
+    return render_why(read_why(world.session(), task), width=None, color=False)
+
+
+def test_a_restart_keeps_the_work(world: World) -> None:
+    """A restart of work in review frees the worker, keeps the work, and gives all retries back."""
+    add(world, "form")
+    add(world, "styles", "form:done")
+    place = world.in_review("auth", "form", {"form.py": "1\n"})
+    tip = world.tip("auth/form")
+    settle(world.session())
+    assert ready(world) == ["styles"]
+    done = restart_task(world.session(), "form")
+    assert (done.status, done.worker) == ("READY", "auth")
+    assert done.rescue is not None
+    assert world.tip(done.rescue) == tip
+    assert not place.exists()
+    assert world.states("auth", "form") == ("IDLE", "READY")
+    assert ready(world) == ["form"], "the dependency is open again"
+    assert json_changed_task(restart_task(world.session(), "form"))["status"] == "READY"
+
+
+def test_a_restart_waives_dependencies(world: World) -> None:
+    """A restart of a task that waits lets it start; work in progress must be stopped first."""
+    add(world, "form")
+    add(world, "styles", "form")
+    assert restart_task(world.session(), "styles").status == "READY"
+    assert ready(world) == ["form", "styles"]
+    world.working("ui", "styles", {"styles.css": "1\n"})
+    with unchanged(world, "invalid_transition") as caught:
+        restart_task(world.session(), "styles")
+    assert caught.value.hint == "git worker task stop styles"
+
+
+def test_a_stop_keeps_the_work(world: World) -> None:
+    """A stop blocks the task and leaves worktree and branch; then it is skipped or restarted."""
+    add(world, "form")
+    add(world, "styles", "form")
+    place = world.working("auth", "form", {"form.py": "1\n"})
+    assert stop_task(world.session(), "form", reason="wrong way").status == "BLOCKED"
+    assert world.states("auth", "form") == ("FAILED", "BLOCKED")
+    assert place.exists()
+    assert stop_task(world.session(), "form", reason="again").status == "BLOCKED"
+    assert why(world, "styles") == (
+        "styles: it waits for form to land, which is BLOCKED: wrong way:"
+        " git worker task restart form"
+    )
+    (row,) = [one for one in read_tasks(world.session()).tasks if one.task == "styles"]
+    assert row.reason == "waits for form (BLOCKED)"
+    assert skip_task(world.session(), "form").status == "COMPLETED"
+    assert skip_task(world.session(), "form").status == "COMPLETED"
+    assert place.exists()
+    assert ready(world) == ["styles"]
+    assert restart_task(world.session(), "form").status == "READY"
+
+
+@pytest.mark.parametrize("verb", [stop_task, skip_task])
+def test_tasks_in_the_queue(world: World, verb: object) -> None:
+    """A task that has not started is neither stopped nor skipped."""
+    add(world, "form")
+    with unchanged(world, "invalid_transition") as caught:
+        if verb is stop_task:
+            stop_task(world.session(), "form", reason="no")
+        else:
+            skip_task(world.session(), "form")
+    assert caught.value.hint == "git worker task hold form"
+
+
+def test_a_failed_task_is_restarted_with_all_retries(world: World) -> None:
+    """A restart ends the back-off and counts retries from 0 again."""
+    add(world, "form", max_retries=1)
+    world.working("auth", "form", {"form.py": "1\n"})
+    fail(world.session(), "auth", reason="no idea")
+    assert "it is FAILED: no idea; it is tried again in" in why(world, "form")
+    assert restart_task(world.session(), "form").status == "READY"
+    task = world.task("form")
+    assert (task.retry_count, task.resume_after_ms, task.last_error) == (0, None, "")
+
+
+def test_cancels(world: World) -> None:
+    """A cancel withdraws a queued task, and frees the worker of another; both can be restarted."""
+    add(world, "form")
+    add(world, "styles", "form")
+    assert cancel_task(world.session(), "styles").status == "CANCELLED"
+    assert cancel_task(world.session(), "styles").status == "CANCELLED"
+    world.working("auth", "form", {"form.py": "1\n"})
+    done = cancel_task(world.session(), "form")
+    assert done.rescue is not None
+    undo(world.session())
+    assert world.states("auth", "form") == ("WORKING", "IN_PROGRESS")
+    cancel_task(world.session(), "form")
+    assert restart_task(world.session(), "styles").status == "READY"
+    assert ready(world) == [], "its dependency was cancelled"
+    assert "form to land, which was cancelled" in why(world, "styles")
+    with pytest.raises(NotFound):
+        cancel_task(world.session(), "lost")
+
+
+def test_edits(world: World) -> None:
+    """An edit changes the given fields until the task has ended."""
+    add(world, "form", title="Form", priority=5)
+    edit_task(world.session(), "form", TaskFields(text="Two fields", test_commands=("make",)))
+    shown = json_task(read_task(world.session(), "form"))
+    assert (shown["title"], shown["text"], shown["priority"]) == ("Form", "Two fields", 5)
+    assert shown["test"] == ["make"]
+    cancel_task(world.session(), "form")
+    with unchanged(world, "moved_on"):
+        edit_task(world.session(), "form", TaskFields(priority=1))
+
+
+def test_the_views(world: World) -> None:
+    """show, why, list and graph name needs, dependents and the task that decides."""
+    add(world, "form", title="The form", text="Two fields\n", requires_approval=True)
+    add(world, "styles", "form:done", timeout_s=60, agent="claude", paths=("src/**",))
+    add(world, "docs", "styles")
+    shown = render_task(read_task(world.session(), "styles"), width=80, color=False)
+    assert "needs      form:done\n" in shown
+    assert "needed by  docs\n" in shown
+    assert "timeout    60 s\n" in shown
+    assert "\n\nTwo fields" in render_task(
+        read_task(world.session(), "form"), width=80, color=False
+    )
+    found = json_why(read_why(world.session(), "docs"))
+    assert found["chain"] == ["styles", "form"]
+    assert found["next"] == "git worker spawn '<worker>' form"
+    assert found["blocked_by"] == [{"task": "styles", "until": "landed", "status": "DEFINED"}]
+    listed = {one["task"]: one for one in json_tasks(read_tasks(world.session()))["tasks"]}
+    assert listed["docs"]["blocked_by"] == found["blocked_by"]
+    graph = read_graph(world.session())
+    assert render_graph(graph, width=None, color=False).splitlines() == [
+        "form  READY  The form",
+        "  styles  DEFINED",
+        "    docs  DEFINED",
+    ]
+    assert "t1 -.-> t2" in render_mermaid(graph, width=None, color=False)
+    assert len(json_graph(read_graph(world.session(), "styles"))["tasks"]) == 3
+    with pytest.raises(NotFound):
+        read_graph(world.session(), "lost")

@@ -1,0 +1,122 @@
+"""The reason why a task is not running."""
+
+import pytest
+
+from gitworker.model.task import TaskStatus
+from gitworker.model.task_spec import OpenNeed
+from gitworker.tasks.views.rules_why import TaskFacts, Why, walk_needs, why
+
+S = TaskStatus
+NEXT = "git worker show w"
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason", "command"),
+    [
+        (TaskFacts("a", S.READY), "it may start: it is next", "git worker spawn '<worker>' a"),
+        (
+            TaskFacts("a", S.READY, before=3), "it may start: 3 tasks come before it",
+            "git worker spawn '<worker>' a",
+        ),
+        (TaskFacts("a", S.READY, held=True), "it is held back", "git worker task release a"),
+        (
+            TaskFacts("a", S.IN_PROGRESS, worker="w", next_command=NEXT),
+            "it is running (worker w)", NEXT,
+        ),
+        (TaskFacts("a", S.COMPLETED, worker="w"), "it has landed", None),
+        (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
+        (
+            TaskFacts("a", S.BLOCKED, error="no idea", next_command=NEXT),
+            "it is BLOCKED: no idea", "git worker task restart a",
+        ),
+        (
+            TaskFacts("a", S.FAILED, retry_in="in 5s", next_command=NEXT),
+            "it is FAILED; it is tried again in 5s", NEXT,
+        ),
+        (TaskFacts("a", S.FAILED), "it is FAILED", "git worker task restart a"),
+    ],
+)  # fmt: skip
+def test_reasons_of_the_task_itself(facts: TaskFacts, reason: str, command: str | None) -> None:
+    """Each status has its words and its command."""
+    assert why(facts, [], None) == Why(reason, command)
+
+
+@pytest.mark.parametrize(
+    ("needs", "cause", "reason", "command"),
+    [
+        (
+            [OpenNeed("b", "landed", S.READY)], TaskFacts("b", S.READY),
+            "it waits for b to land, which is READY", "git worker spawn '<worker>' b",
+        ),
+        (
+            [OpenNeed("b", "done", S.IN_PROGRESS)],
+            TaskFacts("b", S.IN_PROGRESS, worker="w", next_command=NEXT),
+            "it waits for b to be handed in, which is IN_PROGRESS", NEXT,
+        ),
+        (
+            [OpenNeed("b", "landed", S.DEFINED), OpenNeed("c", "landed", S.BLOCKED)],
+            TaskFacts("c", S.BLOCKED, error="broken"),
+            "it waits for b, which waits for c, which is BLOCKED: broken",
+            "git worker task restart c",
+        ),
+        (
+            [OpenNeed(name, "landed", S.DEFINED) for name in "bcd"],
+            TaskFacts("d", S.DEFINED, held=True),
+            "it waits for b and 1 more, which waits for d, which is held back",
+            "git worker task release d",
+        ),
+        (
+            [OpenNeed("b", "landed", S.CANCELLED)], TaskFacts("b", S.CANCELLED),
+            "it waits for b to land, which was cancelled", "git worker task restart b",
+        ),
+        (
+            [OpenNeed("b", "landed", None)], None,
+            "it waits for b to land, which does not exist",
+            "git worker task depend a --on b --drop",
+        ),
+        (
+            [OpenNeed("b", "landed", S.DEFINED), OpenNeed("c", "landed", None)], None,
+            "it waits for b, which waits for c, which does not exist",
+            "git worker task depend b --on c --drop",
+        ),
+    ],
+)  # fmt: skip
+def test_reasons_of_other_tasks(
+    needs: list[OpenNeed], cause: TaskFacts | None, reason: str, command: str
+) -> None:
+    """The words lead from the first needed task to the one that decides, with its command."""
+    assert why(TaskFacts("a", S.DEFINED), needs, cause) == Why(reason, command)
+
+
+GRAPH = {
+    "a": [("b", S.DEFINED), ("r", S.READY)],
+    "b": [("c", S.DEFINED), ("x", S.BLOCKED)],
+    "c": [("a", S.DEFINED)],
+    "r": [],
+    "d": [("b", S.DEFINED)],
+    "e": [("w", S.IN_PROGRESS), ("r", S.READY)],
+    "f": [("g", None)],
+    "h": [("r", S.READY)],
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "held", "chain"),
+    [
+        ("a", "", ["b", "x"]),
+        ("d", "", ["b", "x"]),
+        ("a", "r", ["r"]),
+        ("e", "", ["w"]),
+        ("f", "", ["g"]),
+        ("h", "", ["r"]),
+        ("r", "", []),
+    ],
+)
+def test_the_chain_to_the_cause(task: str, held: str, chain: list[str]) -> None:
+    """A stopped, held or missing task decides before one that is at work or can start."""
+    found = walk_needs(
+        lambda name: [OpenNeed(one, "landed", status) for one, status in GRAPH.get(name, [])],
+        task,
+        lambda name: name == held,
+    )
+    assert [need.task for need in found] == chain
