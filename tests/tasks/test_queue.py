@@ -157,3 +157,10 @@ def test_the_table_of_ready_tasks(world: World) -> None:
     row = render_ready(found, width=None, color=False).splitlines()[0].split("\t")
     assert (row[0], row[1], row[3]) == ("a", "5", "Title a")
     assert json_ready(found)["more"]
+
+
+def test_approval_is_asked_for(world: World) -> None:
+    """A planned task needs no approval unless it asks for one, whatever the setting is."""
+    add(world, "a")
+    add(world, "b", requires_approval=True)
+    assert (world.task("a").requires_approval, world.task("b").requires_approval) == (False, True)

@@ -68,7 +68,7 @@ def import_plan(session: Session, path: str, *, parent: str | None = None) -> Im
     source = _source(session, path)
     base = TaskSpec(
         "", max_retries=session.settings.task_max_retries, parent_task_id=parent,
-        requires_approval=session.settings.review_required, is_plan_subtask=parent is not None,
+        is_plan_subtask=parent is not None,
     )  # fmt: skip
     fresh = [
         wanted_spec(base, task, source=source, position=position)

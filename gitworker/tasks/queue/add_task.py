@@ -68,7 +68,6 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
     """
     defaults = TaskSpec(
         "", held=new.held, parent_task_id=new.parent, max_retries=session.settings.task_max_retries,
-        requires_approval=session.settings.review_required,
     )  # fmt: skip
     spec = with_fields(defaults, new.fields)
     with session.store.write() as writer:

@@ -39,7 +39,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--test", "tests", type=Text(), multiple=True, metavar="CMD",
                      help="A command that tests the work; repeatable."),
         click.option("--requires-approval/--no-approval", default=None,
-                     help="Whether a person must approve it; default: review.required."),
+                     help="Whether a person must approve it; default: no."),
         click.option("--max-retries", type=Number(min=0), metavar="N",
                      help="Retries after a failure; default: task.max-retries."),
         click.option("--verify", type=click.Choice([*VERIFY_WORDS]),
