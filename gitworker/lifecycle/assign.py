@@ -19,7 +19,7 @@ from gitworker.lifecycle.rules import (
     task_refusal,
     waits_for_dependencies,
 )
-from gitworker.model.ids import Branch, Oid, TaskId, WorkerId
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
@@ -47,13 +47,16 @@ from gitworker.store.workers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.branches.start_point import Parent
 
 
 class Assignment(NamedTuple):
     """A worker, its task, and the branch and worktree for it; `parent` if it is stacked on one.
 
-    A `text` of None keeps the text that the task has.
+    A `text` of None keeps the text that the task has. `rescued` are the refs that keep work of the
+    task's earlier workers.
     """
 
     worker: WorkerId
@@ -65,6 +68,7 @@ class Assignment(NamedTuple):
     admin_dir: str
     parent: Parent | None = None
     text: str | None = None
+    rescued: Sequence[Ref] = ()
 
 
 def require_assignable(
@@ -125,7 +129,12 @@ def record_assignment(writer: Writer, session: Session, new: Assignment) -> Work
             sender=actor,
             to=new.worker,
             correlation_id=new.task,
-            payload={**origin, "worktree": new.worktree, **_words_of(writer, task)},
+            payload={
+                **origin,
+                "worktree": new.worktree,
+                **({"rescued": list(new.rescued)} if new.rescued else {}),
+                **_words_of(writer, task),
+            },
         ),
         now=now,
         blobs=session.paths.blobs,

@@ -40,6 +40,16 @@ def find_calling_agent() -> Process | None:
     return None
 
 
+def calls_us(pid: int, start: str | None) -> bool:
+    """Return whether this process is the process with that pid and start, or below it."""
+    found = find_process(os.getpid())
+    while found is not None and found.pid > 1:
+        if (found.pid, start or found.start) == (pid, found.start):
+            return True
+        found = find_process(found.parent)
+    return False
+
+
 def processes_in(directory: str) -> list[int]:
     """Return the pids of the user's processes whose working directory is inside `directory`.
 

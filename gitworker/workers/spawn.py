@@ -12,7 +12,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.journal.prepare_worker import remove_landed_worktree, roll_back_spawns
 from gitworker.lifecycle.assign import Assignment, record_assignment, require_assignable
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Branch, Oid, TaskId, WorkerId
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import branch_of
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
@@ -20,6 +20,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.spawn_data import SpawnData
+from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.make_worktree import make_worktree
@@ -71,6 +72,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
             require_assignable(reader, request.worker, task, must_exist=request.must_exist)
+        rescued = _find_rescued(session, task)
         base, parent = choose_base(session, request.worker, task, start=request.start)
         if session.paths.is_uninstalled:
             from gitworker.workers.worktree_hooks import restore_hooks  # 10 ms, rare
@@ -94,7 +96,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             populate_worktree(session, path, is_warm=is_warm)
             new = Assignment(
                 request.worker, task, request.title, branch, base, path, admin_dir, parent,
-                request.text,
+                request.text, rescued,
             )  # fmt: skip
             with session.store.write() as writer:
                 worker = record_assignment(writer, session, new)
@@ -119,6 +121,16 @@ def _new_task(session: Session, request: SpawnRequest) -> TaskId:
     from gitworker.tasks.new_task_id import choose_task_id  # 2 ms, only without an id
 
     return choose_task_id(session, request.worker, title=request.title, text=request.text)
+
+
+def _find_rescued(session: Session, task: TaskId) -> list[Ref]:
+    """Return the refs that keep work of the earlier workers of a task."""
+    with session.store.read() as reader:
+        if find_task(reader, task) is None:
+            return []
+    from gitworker.repo.rescue.rescue_refs import list_rescues  # 5 ms, only for a known task
+
+    return [one.ref for one in list_rescues(session.git, task=task)]
 
 
 def _begin(session: Session, request: SpawnRequest, data: SpawnData, *, task: TaskId) -> int:

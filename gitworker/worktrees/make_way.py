@@ -8,6 +8,7 @@ from gitworker.paths import unlock_worktree_of_agent
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.rules_text import quoted
 from gitworker.session import Session
+from gitworker.store.operations import last_operation_on
 from gitworker.store.workers import find_worker_of_task
 from gitworker.worktrees.moved_worktrees import record_place
 
@@ -15,13 +16,19 @@ from gitworker.worktrees.moved_worktrees import record_place
 def make_room(session: Session, *, worker: str, task: str) -> str:
     """Return a free path for a task's new worktree.
 
-    An older worktree of the same task is moved to `<task>@<its worker>`. If an agent runs in it, or
-    git does not move it (locked, or with submodules), it stays, and the new path is
-    `<task>@<worker>`. Raises Refused if something else occupies the path.
+    An older worktree of the same task is moved to `<task>@<its worker>`. If its agent runs, or git
+    does not move it (locked, or with submodules), it stays, and the new path is `<task>@<worker>`.
+    The same after the reset of another worker: its agent may still work in the old path, and its
+    commands would count for the new worker there. Raises Refused if something else occupies the
+    path.
     """
     path = f"{session.worktree_root}/{task}"
     if not os.path.lexists(path):
-        return path
+        with session.store.read() as reader:
+            taken = last_operation_on(reader, "reset", task=task)
+        if taken is None or taken.worker_id == worker:
+            return path
+        return _beside(path, worker)
     with session.store.read() as reader:
         older = find_worker_of_task(reader, task)
     from gitworker.repo.worktrees.ownership import find_flaw, owner_of  # 10 ms, as below
@@ -29,11 +36,15 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
     owner = older and owner_of(session.repository.common_dir, older)
     if older is None or owner is None or owner.place != path or find_flaw(owner) is not None:
         raise _taken(path)
-    from gitworker.worktrees.occupied import refuse_occupied  # 10 ms, if something is in the way
+    from gitworker.worktrees.occupied import (
+        refuse_occupied,
+        refuse_running,
+    )  # 10 ms, if something is in the way
 
     aside = f"{path}@{older.worker_id}"
     try:
         refuse_occupied(session, older)
+        refuse_running(session, older)
     except Refused:  # it stays
         pass
     else:
@@ -46,6 +57,10 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
             record_place(session, older, aside)
     if not os.path.lexists(path):
         return path
+    return _beside(path, worker)
+
+
+def _beside(path: str, worker: str) -> str:
     beside = f"{path}@{worker}"
     if os.path.lexists(beside):
         raise _taken(beside)

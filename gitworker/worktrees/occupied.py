@@ -7,8 +7,8 @@ checks too.
 import os
 
 from gitworker.errors import Refused
-from gitworker.liveness.processes import occupants_of
-from gitworker.liveness.readings import is_here, this_moment
+from gitworker.liveness.processes import calls_us, occupants_of
+from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.supervised_agent import living_agent, may_live
 from gitworker.paths import read_worktree_owner
 from gitworker.session import Session
@@ -52,6 +52,17 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
             f"process {pid} of {worker.worker_id} runs in another PID namespace or on another host"
             f" ({worker.host}), and has a fresh heartbeat or holds its lock",
             f"git worker stop {worker.worker_id}   # or end it there, and run the command again",
+            code="occupied",
+        )
+
+
+def refuse_running(session: Session, worker: Worker) -> None:
+    """Raise Refused if the recorded process of a worker runs, and is not above the caller."""
+    runs = process_runs(worker, this_moment(), session.paths)
+    if runs and worker.pid is not None and not calls_us(worker.pid, worker.pid_start):
+        raise Refused(
+            f"process {worker.pid} of {worker.worker_id} is running",
+            _stop_hint(session, worker) or f"git worker show {worker.worker_id}",
             code="occupied",
         )
 

@@ -9,8 +9,12 @@ import pytest
 
 from gitworker.errors import NotFound
 from gitworker.lifecycle.fail import fail
+from gitworker.liveness.origin import this_origin
+from gitworker.observe.workers.show import read_show
+from gitworker.processes.table import find_start
 from gitworker.progress import Notice
 from gitworker.states.engine import InvalidTransition
+from gitworker.store.workers import set_process
 from gitworker.workers.cancel import cancel, recycle, reset
 from tests.landing.test_merge_cleanup import HOLD, every_object, trashed
 from tests.workers.dirty_worktree import make_dirty, open_rebase
@@ -255,6 +259,41 @@ def test_older_worktree_with_an_agent_stays(world: World) -> None:
         assert world.spawn("docs", "login").path == f"{place}@docs"
         agent.communicate(b"")
     assert world.path("auth") == place
+
+
+def test_older_worktree_of_a_running_agent_stays(world: World) -> None:
+    """While the recorded process of the older worker runs, its worktree keeps its path."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as agent:
+        with world.session().store.write() as writer:
+            set_process(
+                writer, "auth", pid=agent.pid, start=find_start(agent.pid), origin=this_origin()
+            )
+        assert world.spawn("docs", "login").path == f"{place}@docs"
+        agent.communicate(b"")
+    assert world.path("auth") == place
+
+
+def test_a_reset_task_gets_another_path(world: World) -> None:
+    """The next worker of a reset task gets a path of its own, and reads of the rescued work."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    kept = reset(world.session(), "auth").rescue_ref
+    assert world.spawn("docs", "login").path == f"{place}@docs"
+    assert world.messages("task_assign")[-1]["rescued"] == [kept]
+    view = read_show(world.session(), world.worker("docs"))
+    assert [one.ref for one in view.rescues] == [kept]
+
+
+def test_a_reset_task_gets_its_path_again(world: World) -> None:
+    """The worker itself gets the path of its reset task again."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    reset(world.session(), "auth")
+    assert world.spawn("auth", "login").path == str(place)
 
 
 def test_a_cancelled_task_by_its_id(world: World) -> None:

@@ -349,6 +349,10 @@ def _checkout(session: Session, worker: Worker) -> WorktreeState | None:
 
 
 def _rescues(session: Session, worker: Worker) -> tuple[RescueRef, ...]:
-    """Return the rescue refs of the present task; without a task, all of the worker's."""
-    task = TaskId(worker.task_id) if worker.task_id else None
-    return list_rescues(session.git, worker=worker.worker_id, task=task)
+    """Return the rescue refs of the present task, also those of its earlier workers.
+
+    Without a task, they are all of the worker's.
+    """
+    if worker.task_id:
+        return list_rescues(session.git, task=TaskId(worker.task_id))
+    return list_rescues(session.git, worker=worker.worker_id)
