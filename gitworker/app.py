@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from gitworker.bus.identity import caller_identity, find_worktree_task
+from gitworker.bus.identity import caller_identity, find_other_worker, find_worktree_task
 from gitworker.config import Settings, load_settings
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
@@ -97,6 +97,7 @@ def open_session(
         settings_from=target.commit if reads_settings else None,
         report=report,
         is_interactive=is_interactive,
+        other_worker=find_other_worker(repository, identity, env),
     )
     note = _settle_target(store, target, recorded=recorded, named=named)
     if note:

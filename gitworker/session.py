@@ -23,7 +23,8 @@ class Session(NamedTuple):
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
     full name of the target branch, `git_config` git's own settings by lower-case key.
     `settings_from` is the target's commit from which `settings` were read. `report` receives the
-    events of operations. `is_interactive`: a person at a terminal can answer git's questions and
+    events of operations. `other_worker` is the worker of the current worktree if GITWORKER_ID names
+    another agent. `is_interactive`: a person at a terminal can answer git's questions and
     watch a transfer.
     """
 
@@ -39,6 +40,7 @@ class Session(NamedTuple):
     settings_from: Oid | None = None
     report: Progress = ignore
     is_interactive: bool = False
+    other_worker: str | None = None
 
     @property
     def transfer_report(self) -> Progress | None:

@@ -6,6 +6,7 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
+from gitworker.bus.identity import ambiguous_caller
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
@@ -103,16 +104,21 @@ def require_claims_kept(store: Store, worker: str) -> None:
     )
 
 
-def require_heartbeat_worker(reader: Reader, name: str | None, actor: str) -> str:
+def require_heartbeat_worker(
+    reader: Reader, name: str | None, actor: str, *, other: str | None = None
+) -> str:
     """Return the id of a worker that is named by id, task or branch, by default the caller.
 
-    Raises NotFound if there is no such worker.
+    Raises NotFound if there is no such worker, and Refused without a name if the worktree belongs
+    to `other` than GITWORKER_ID.
     """
     if name is None and actor == HQ:
         raise NotFound(
             "no worker was named, and this directory is not in a worker's worktree",
             "git worker list",
         )
+    if name is None and other is not None:
+        raise ambiguous_caller(actor, other)
     wanted = name or actor
     worker = find_worker_id(reader, wanted)
     if worker is None:

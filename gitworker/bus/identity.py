@@ -5,6 +5,7 @@ On the hot path: nothing heavy is imported here.
 
 from __future__ import annotations
 
+from gitworker.errors import Refused
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import Repository, read_worktree_owner
 
@@ -20,6 +21,30 @@ def caller_identity(repository: Repository, identity: str | None, env: Mapping[s
         return parse_agent_id(chosen)
     found = read_worktree_owner(repository.git_dir) if repository.is_linked else None
     return found[0] if found else HQ
+
+
+def find_other_worker(
+    repository: Repository, identity: str | None, env: Mapping[str, str]
+) -> str | None:
+    """Return the worker of the current worktree if GITWORKER_ID names another agent, else None.
+
+    A subagent, or a shell that changed to another worktree, inherits the variable. The option is
+    given on purpose.
+    """
+    named = env.get("GITWORKER_ID")
+    if identity or not named or not repository.is_linked:
+        return None
+    found = read_worktree_owner(repository.git_dir)
+    return found[0] if found and found[0] != named else None
+
+
+def ambiguous_caller(actor: str, other: str) -> Refused:
+    """Return the refusal of a command without a worker's name, in the worktree of another one."""
+    return Refused(
+        f"GITWORKER_ID is {actor}, but this worktree belongs to {other}",
+        f"export GITWORKER_ID={other}   # or add, to act for {actor} here: --as {actor}",
+        code="ambiguous_worker",
+    )
 
 
 def find_worktree_task(repository: Repository) -> str | None:

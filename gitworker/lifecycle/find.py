@@ -1,5 +1,6 @@
 """Find the worker that a command names: by id, task, branch or the current worktree."""
 
+from gitworker.bus.identity import ambiguous_caller
 from gitworker.errors import NotFound
 from gitworker.model.ids import HQ
 from gitworker.model.ref_names import short_name
@@ -17,7 +18,8 @@ from gitworker.store.workers import (
 def require_worker(reader: Reader, name: str | None, session: Session) -> Worker:
     """Return the worker that `name` means: a worker id, else a task id, else a branch.
 
-    Without a name it is the worker that runs the command. Raises NotFound; its hint lists workers.
+    Without a name it is the worker that runs the command. Raises NotFound, whose hint lists
+    workers, and Refused without a name if GITWORKER_ID and the worktree name two workers.
     """
     if name is None:
         if session.actor == HQ:
@@ -25,6 +27,8 @@ def require_worker(reader: Reader, name: str | None, session: Session) -> Worker
                 "no worker was named, and this directory is not in a worker's worktree",
                 "git worker list",
             )
+        if session.other_worker is not None:
+            raise ambiguous_caller(session.actor, session.other_worker)
         name = session.actor
     found = (
         find_worker(reader, name)

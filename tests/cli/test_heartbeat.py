@@ -37,6 +37,19 @@ def test_one_beat(scene: Scene) -> None:
     assert beat_of(scene) == ("idle", "other", 0.5)
 
 
+def test_in_the_worktree_of_another_worker(scene: Scene) -> None:
+    """An inherited GITWORKER_ID is refused in the worktree of another worker, by exec too."""
+    scene.spawn("auth", "t1")
+    place = scene.spawn("docs", "t2")
+    for words in (["heartbeat"], ["exec", "--", "true"], ["fail", "-m", "no"]):
+        answer = run(place, *words, env={"GITWORKER_ID": "auth"})
+        assert answer.status == 1
+        assert answer.err.startswith(
+            "error: GITWORKER_ID is auth, but this worktree belongs to docs"
+        )
+    assert run(place, "heartbeat", "--as", "auth", env={"GITWORKER_ID": "auth"}).status == 0
+
+
 def test_a_lost_task_is_named(scene: Scene) -> None:
     """The heartbeat of a worker whose task was cancelled is recorded, with a warning."""
     scene.spawn("auth", "t1")

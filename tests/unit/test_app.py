@@ -15,7 +15,8 @@ from gitworker.app import (
     remove_excludes,
     require_target_tip,
 )
-from gitworker.errors import Invalid, Refused, Unavailable
+from gitworker.errors import Invalid, NotFound, Refused, Unavailable
+from gitworker.lifecycle.find import require_worker
 from gitworker.paths import write_worktree_owner
 from gitworker.progress import Event, Notice
 from gitworker.session import Session
@@ -122,6 +123,24 @@ def test_identity(repository: Path, at: Any, tmp_path: Path) -> None:
     assert at(linked, env=env, identity="orchestrator").actor == "orchestrator"
     with pytest.raises(Invalid):
         at(identity="No Such Name")
+
+
+def test_two_identities(repository: Path, at: Any, tmp_path: Path) -> None:
+    """Without a name, GITWORKER_ID of one worker is refused in the worktree of another one."""
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", str(linked))
+    write_worktree_owner(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
+    env = {**os.environ, "GITWORKER_ID": "docs"}
+    session = at(linked, env=env)
+    with session.store.read() as reader, pytest.raises(Refused) as caught:
+        require_worker(reader, None, session)
+    assert caught.value.message == "GITWORKER_ID is docs, but this worktree belongs to auth"
+    assert "--as docs" in (caught.value.hint or "")
+    with session.store.read() as reader, pytest.raises(NotFound):
+        require_worker(reader, "docs", session)
+    assert at(linked, env=env, identity="docs").other_worker is None
+    assert at(linked, env={**env, "GITWORKER_ID": "auth"}).other_worker is None
+    assert at(env=env).other_worker is None
 
 
 @pytest.mark.parametrize(

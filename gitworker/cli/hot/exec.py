@@ -6,6 +6,7 @@ from gitworker.agents.launch import LaunchContext
 from gitworker.agents.rounds.supervise_rounds import supervise_rounds
 from gitworker.agents.rules import UnfinishedOperation
 from gitworker.agents.supervise import RunRequest, SupervisedRun
+from gitworker.bus.identity import ambiguous_caller
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import SECONDS_MAX, split_words
 from gitworker.cli.output import narrate
@@ -59,6 +60,8 @@ def exec_at(
     place: HotContext, name: str | None, request: RunRequest, *, open_session: Callable[[], Session]
 ) -> SupervisedRun:
     """Supervise an agent, and its rounds, for the worker with this name or the caller's worker."""
+    if name is None and place.other is not None:
+        raise ambiguous_caller(place.actor, place.other)
     lease_ms = place.limits.claims_lease_s * 1000
     post = LaunchContext(place.store, place.paths, place.actor, lease_ms=lease_ms)
     return supervise_rounds(post, name, request, open_session=open_session, report=narrate)

@@ -35,7 +35,7 @@ def run_heartbeat(words: list[str]) -> int | None:
         return None
     name = rest[0] if rest else None
     with place.store.read() as reader:
-        known = require_heartbeat_worker(reader, name, place.actor)
+        known = require_heartbeat_worker(reader, name, place.actor, other=place.other)
         if is_interrupted(reader, known) or task_of_worker(reader, known) is None:
             return None  # the full command takes the work up, or names the lost task
     sign = HeartbeatReport(values.get("--status"), values.get("--task"), progress)
@@ -54,7 +54,7 @@ def report_heartbeat(place: HotContext, name: str | None, sign: HeartbeatReport)
             "git worker heartbeat --progress 0.5",
         )
     with place.store.read() as reader:
-        worker = require_heartbeat_worker(reader, name, place.actor)
+        worker = require_heartbeat_worker(reader, name, place.actor, other=place.other)
     lease_ms = place.limits.claims_lease_s * 1000
     if send_heartbeat(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
         place.notify()

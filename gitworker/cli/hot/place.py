@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.identity import caller_identity, find_worktree_task
+from gitworker.bus.identity import caller_identity, find_other_worker, find_worktree_task
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError
@@ -19,14 +19,26 @@ if TYPE_CHECKING:
 
 
 class HotContext:
-    """The context of a hot verb; `task` is the task of the current worktree."""
+    """The context of a hot verb; `task` is the task of the current worktree.
 
-    __slots__ = ("actor", "limits", "paths", "repository", "store", "task")
+    `other` is the worker of the current worktree if GITWORKER_ID names another agent.
+    """
 
-    def __init__(self, repository: Repository, store: Store, *, actor: str, limits: Limits) -> None:
+    __slots__ = ("actor", "limits", "other", "paths", "repository", "store", "task")
+
+    def __init__(
+        self,
+        repository: Repository,
+        store: Store,
+        *,
+        actor: str,
+        limits: Limits,
+        other: str | None = None,
+    ) -> None:
         self.repository = repository
         self.store = store
         self.actor = actor
+        self.other = other
         self.limits = limits
         self.paths: StatePaths = state_paths(repository)
         self.task = find_worktree_task(repository)
@@ -56,10 +68,15 @@ def find_hot_context(identity: str | None) -> HotContext | None:
         return None
     actor = caller_identity(repository, identity, os.environ)
     limits = load_limits(paths, os.environ)
-    return HotContext(repository, open_store(paths.database), actor=actor, limits=limits)
+    other = find_other_worker(repository, identity, os.environ)
+    store = open_store(paths.database)
+    return HotContext(repository, store, actor=actor, limits=limits, other=other)
 
 
 def hot_context_of(session: Session) -> HotContext:
     """Return the context of an opened session."""
     limits = limits_of(session.settings)
-    return HotContext(session.repository, session.store, actor=session.actor, limits=limits)
+    return HotContext(
+        session.repository, session.store, actor=session.actor, limits=limits,
+        other=session.other_worker,
+    )  # fmt: skip
