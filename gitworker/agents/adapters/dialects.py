@@ -208,7 +208,9 @@ def read_acp(event: Event, facts: StreamFacts) -> Iterator[str]:
     elif kind == "turn":
         usage = _table(event.get("usage"))
         facts.add_usage(usage.get("inputTokens"), usage.get("outputTokens"))
-        if event.get("reason") not in ("end_turn", "cancelled"):
+        if event.get("reason") == "cancelled":
+            yield "! the turn was cancelled"
+        elif event.get("reason") != "end_turn":
             reason = str(event.get("reason"))
             facts.fail(f"the turn ended: {reason}", kind=reason)
     elif kind == "error":

@@ -146,10 +146,21 @@ def test_detached(agent: str, machine: AgentMachine) -> None:
     assert machine.run("wait", "auth", "--for", "in_review", "--timeout", "60").status == 0
 
 
-@pytest.mark.parametrize("command", [("opencode", "acp"), ("qwen", "--acp"), ("gemini", "--acp")])
-def test_protocol(command: tuple[str, str], machine: AgentMachine) -> None:
-    """Agents of three vendors do a task by the Agent Client Protocol."""
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [
+        (("opencode", "acp"), ""),
+        (("qwen", "--acp"), ""),
+        (("gemini", "--acp"), ""),
+        (("claude-agent-acp",), "acceptEdits"),  # in its mode auto it asks a server of the vendor
+        (("codex-acp",), "agent-full-access"),  # in its first mode the index is read-only
+    ],
+)
+def test_protocol(command: tuple[str, ...], mode: str, machine: AgentMachine) -> None:
+    """Agents of five vendors do a task by the Agent Client Protocol, each in its mode for that."""
     require_agent(command[0])
+    if mode:
+        machine.git("config", "worker.agents.acp.mode", mode)
     words = ("spawn", "auth", "t1", "--agent", "acp", "-m", "Add it [[plan:work]]", "--", *command)
     answer = machine.run(*words)
     assert answer.status == 0, machine.log("t1")
