@@ -29,6 +29,9 @@ COMMANDS: Sections = {
         "shell-init": "Print shell code that lets `switch` change directory.",
         "help": "Explain a topic or a command.",
     },
+    "Hand out tasks": {
+        "run": "Hand tasks to agents until nothing is left to do.",
+    },
     "Work": {
         "task": "Plan tasks: their order, texts and dependencies.",
         "spawn": "Give a worker a task, with its own branch and worktree.",
@@ -89,6 +92,7 @@ COMMANDS: Sections = {
 }
 ROOMS: Mapping[str, str] = {
     "Set up": "setup",
+    "Hand out tasks": "orchestrate",
     "Work": "work",
     "Review and land": "review",
     "Look": "look",

@@ -3,7 +3,7 @@
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.lifecycle.rules import needs_no_heartbeat, waits_for_retry
+from gitworker.lifecycle.rules import is_stale, needs_no_heartbeat, waits_for_retry
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
@@ -16,6 +16,7 @@ from gitworker.store.workers import (
     Worker,
     find_worker,
     find_worker_of_task,
+    load_worker,
     set_stale_from,
     set_worker_error,
 )
@@ -41,6 +42,30 @@ def apply_due(
     retried = [worker for task in retries for worker in _retry(session, task)]
     publish_views(session, *changed, *retried)  # a state file shows the number of the attempt
     return changed
+
+
+def expire_lost(session: Session, seen: Worker, *, reason: str) -> bool:
+    """End the work of a worker whose agent and supervisor were killed; its task is READY again.
+
+    Waits for no timeout: the caller knows that both have ended. Branch and worktree stay. Returns
+    False if another command has changed the worker meanwhile. Raises InvalidTransition if its task
+    does not allow it.
+    """
+    try:
+        with session.store.write() as writer:
+            worker = find_worker(writer, seen.worker_id)
+            if worker is None or worker.version != seen.version:
+                return False
+            if not is_stale(worker.state):
+                set_stale_from(writer, worker.worker_id, worker.state)
+                _move(writer, worker, WorkerEvent.HEARTBEAT_TIMEOUT)
+                worker = load_worker(writer, worker.worker_id)
+            _move(writer, worker, WorkerEvent.EXPIRE)
+            set_worker_error(writer, worker.worker_id, reason)
+    except Conflict:
+        return False
+    publish_views(session, seen.worker_id)
+    return True
 
 
 def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:

@@ -45,6 +45,18 @@ def start_reporting(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tup
         return stream.readline(), pid
 
 
+def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tuple[int, int]:
+    """Start a detached command; return its process and the descriptor of its output.
+
+    Reading never blocks. The caller closes the descriptor at its end, and then calls `wait_job`.
+    """
+    _reap()
+    pid, fd = proc.spawn_reporting(argv, cwd=cwd, env=env)
+    _started.add(pid)
+    os.set_blocking(fd, False)
+    return pid, fd
+
+
 def wait_job(pid: int) -> int:
     """Wait for the end of a job of this process; return its exit status as a shell reports it."""
     _started.discard(pid)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.progress import Progress, ignore
 from gitworker.service.care import CareMethods
+from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.request import Request
 from gitworker.service.review import ReviewMethods
@@ -42,5 +43,5 @@ def open_repository(
     return Service(Request(directory, identity, environment or {}, progress))
 
 
-class Service(WorkMethods, ReviewMethods, ViewMethods, TaskMethods, CareMethods):
+class Service(WorkMethods, RunMethods, ReviewMethods, ViewMethods, TaskMethods, CareMethods):
     """The use cases and views of one repository for one identity; see the module."""

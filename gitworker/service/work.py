@@ -104,6 +104,13 @@ class WorkMethods(ServiceBase):
                 agent=agent,
             )  # fmt: skip
 
+    def prompt_of_return(self, worker: str | None = None) -> str:
+        """Return the prompt for an agent whose work was sent back: the reason, and the task."""
+        from gitworker.agents.rounds.supervise_rounds import prompt_of_return
+
+        with self._reading() as session:
+            return prompt_of_return(session, self._worker(session, worker))
+
     def find_agent(
         self,
         name: str,

@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
+from gitworker.model.project import ProjectStatus
 from gitworker.model.task import LifecycleState, TaskStatus
 from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Row, Writer
+
+PROJECT = "default"  # the one of this repository
 
 
 class StoredTask(NamedTuple):
@@ -37,6 +40,13 @@ class StoredTask(NamedTuple):
     def retries_left(self) -> bool:
         """Return whether another attempt is allowed after a failure."""
         return self.retry_count < self.max_retries
+
+
+class ProjectLimits(NamedTuple):
+    """The number of agents that a project may run at once, and its status."""
+
+    agents: int = 2
+    status: str = ProjectStatus.ACTIVE
 
 
 def find_task(reader: Reader, task: str) -> StoredTask | None:
@@ -86,6 +96,25 @@ def due_retries(reader: Reader, now: int) -> list[str]:
 def unblocked_tasks(reader: Reader, limit: int) -> list[str]:
     """Return the first DEFINED tasks without an open dependency, in the order of the queue."""
     return [row["id"] for row in reader.rows("tasks.unblocked", limit=limit)]
+
+
+def next_retry_ms(reader: Reader) -> int | None:
+    """Return the time of the next retry of a failed task; None without one."""
+    row = reader.row("tasks.next_retry")
+    return None if row is None or row["at_ms"] is None else int(row["at_ms"])
+
+
+def blocked_with(reader: Reader, error: str) -> list[str]:
+    """Return the ids of the BLOCKED tasks with this last error."""
+    return [row["id"] for row in reader.rows("tasks.blocked_by", error=error)]
+
+
+def project_limits(reader: Reader) -> ProjectLimits:
+    """Return the limits of this repository's project."""
+    row = reader.row("tasks.project", project=PROJECT)
+    if row is None:
+        return ProjectLimits()
+    return ProjectLimits(int(row["max_concurrent_agents"]), row["status"])
 
 
 def add_task(

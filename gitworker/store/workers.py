@@ -63,6 +63,11 @@ def load_worker(reader: Reader, worker: str) -> Worker:
     return found
 
 
+def workers_assigned_by(reader: Reader, actor: str) -> frozenset[str]:
+    """Return the ids of the workers that got their last task from an actor."""
+    return frozenset(row["worker_id"] for row in reader.rows("workers.assigned_by", actor=actor))
+
+
 def find_worker_of_task(reader: Reader, task: str) -> Worker | None:
     """Return the worker that holds a task, else the last one that held it, or None."""
     found = [_worker(row) for row in reader.rows("workers.by_task", task=task)]

@@ -42,6 +42,13 @@ class RunReportRow(NamedTuple):
     resets_at_ms: int | None = None
 
 
+class RunTally(NamedTuple):
+    """How many runs of a worker's task answered for its work, and how many a limit ended."""
+
+    rounds: int
+    limits: int
+
+
 def find_run_result(reader: Reader, worker: str, task: str | None) -> RunResult | None:
     """Return the newest run of a worker's task, or None."""
     row = reader.row("runs.result", worker=worker, task=task)
@@ -57,6 +64,13 @@ def find_run_request(reader: Reader, worker: str, task: str | None) -> str | Non
 def record_agent_session(writer: Writer, run: int, *, agent: str, session: str) -> None:
     """Record the session of a known agent while its run is open."""
     writer.run("runs.set_session", run=run, agent=agent, session=session)
+
+
+def count_runs(reader: Reader, worker: str, task: str | None) -> RunTally:
+    """Return the tally of a worker's task."""
+    row = reader.row("runs.tally", worker=worker, task=task)
+    assert row is not None
+    return RunTally(int(row["rounds"]), int(row["limits"]))
 
 
 def record_report(writer: Writer, run: int, report: RunReportRow) -> None:

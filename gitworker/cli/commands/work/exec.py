@@ -36,6 +36,7 @@ from gitworker.errors import Invalid
 @auto_resume_option()
 @click.option("--supervisor", "is_supervisor", is_flag=True, hidden=True)
 @click.option("--round", "number", type=int, default=0, hidden=True)
+@click.option("--returned", "is_returned", is_flag=True, hidden=True)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -48,6 +49,7 @@ def command(
     auto_resume: bool | None,
     is_supervisor: bool,
     number: int,
+    is_returned: bool,
 ) -> int:
     """Run an agent in a worker's worktree, under supervision.
 
@@ -120,6 +122,8 @@ def command(
         raise Invalid(
             "there is no command to run", "git worker exec <worker> -- <command>", code="usage"
         )
+    if is_returned:
+        prompt = call.service().prompt_of_return(worker)
     if agent_name is not None:
         choice = AgentChoice(agent_name, prompt=prompt, continues=continues, round=number)
         return run_agent(
@@ -130,5 +134,5 @@ def command(
     if detach:
         return detached(call, worker, program, limit_s=limit_s, auto_resume=auto_resume)
     request = RunRequest(program, time_limit_s=limit_s)
-    request.auto_resume = auto_resume
+    request.auto_resume, request.prompt = auto_resume, prompt
     return run_supervised(call, call.open(), worker, request, is_supervisor=is_supervisor)

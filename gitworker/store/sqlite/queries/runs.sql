@@ -61,3 +61,8 @@ SELECT CASE WHEN json_valid(:text)
         THEN COALESCE(json_extract(:text, '$.command'), json_extract(:text, '$.action'))
     END AS command,
     CASE WHEN json_valid(:text) THEN json_extract(:text, '$.reason') END AS reason;
+
+-- name: tally — the runs of a worker's task that answered for its work, and those that a limit ended
+SELECT COALESCE(SUM(outcome IN ('handed_in', 'sent_back')), 0) AS rounds,
+    COALESCE(SUM(outcome = 'waiting'), 0) AS limits
+FROM runs WHERE worker_id = :worker AND task_id = :task;

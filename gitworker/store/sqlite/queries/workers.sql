@@ -77,3 +77,10 @@ UPDATE workers SET waits_for_author = 0 WHERE worker_id = :worker AND waits_for_
 UPDATE workers SET returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
     waits_for_author = 0, last_error = NULL
 WHERE worker_id = :worker;
+
+-- name: assigned_by — the workers that got their last task from an actor
+SELECT w.worker_id FROM workers AS w WHERE (
+    SELECT actor FROM transitions
+    WHERE machine = 'worker' AND entity_id = w.worker_id AND event = 'assign'
+    ORDER BY version DESC LIMIT 1
+) = :actor ORDER BY w.worker_id;

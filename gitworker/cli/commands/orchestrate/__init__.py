@@ -1,0 +1,1 @@
+"""Commands of section "Hand out tasks"."""

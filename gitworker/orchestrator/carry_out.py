@@ -1,0 +1,123 @@
+"""Carry out one action of a run by the use cases that a person has, as `orchestrator`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.detach import detach
+from gitworker.agents.restart import CONTINUED
+from gitworker.agents.rounds.rules_rounds import AUTOMATIC
+from gitworker.errors import GitWorkerError, NotFound, Refused
+from gitworker.lifecycle.fail import fail
+from gitworker.lifecycle.rules import is_assigned
+from gitworker.lifecycle.timeouts import expire_lost
+from gitworker.model.ids import parse_task_id, parse_worker_id
+from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Step
+from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.workers import Worker, find_worker, load_worker
+from gitworker.tasks.queue.stack_parent import stack_parent
+from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.orchestrator.facts import Slot
+    from gitworker.session import Session
+
+NOTHING_DONE = "its agent ended without handing in any work"
+KILLED = "its agent and its supervisor were killed"
+
+
+class AgentCommand(NamedTuple):
+    """The agent of a run: a known one with its own options, or (None) a plain command."""
+
+    name: str | None
+    words: tuple[str, ...]
+    time_limit_s: float | None = None
+
+
+def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slot | None) -> None:
+    """Carry out one action; a task may wish for another agent, and have a time limit of its own.
+
+    Raises the errors of the use case; the state then decides what is next. A worker that got
+    its task without being able to start its agent is freed from it again.
+    """
+    command = _wished(session, command, action.task)
+    if action.step is Step.FAIL:
+        fail(session, action.worker, reason=NOTHING_DONE)
+    elif action.step is Step.RECOVER:
+        if slot is not None:
+            expire_lost(session, slot.worker, reason=KILLED)
+    elif action.is_new:
+        with session.store.read() as reader:
+            parent = stack_parent(reader, action.task)
+        wanted = SpawnRequest(
+            parse_worker_id(action.worker), parse_task_id(action.task), start=parent
+        )
+        spawned = spawn(session, wanted)
+        refill_pool(session)
+        _start(session, command, spawned.worker, ())
+    elif slot is not None:
+        _start(session, command, slot.worker, _prompt_options(session, command, action.step, slot))
+
+
+def _wished(session: Session, command: AgentCommand, task: str) -> AgentCommand:
+    """Return the agent that a task wishes for, else that of the run, with the shorter limit."""
+    with session.store.read() as reader:
+        spec = find_task_spec(reader, task)
+    if spec is None:
+        return command
+    if spec.agent not in (None, command.name or DEFAULT_AGENT):
+        command = command._replace(name=spec.agent, words=())
+    limits = [one for one in (command.time_limit_s, spec.timeout_s) if one is not None]
+    return command._replace(time_limit_s=min(limits, default=None))
+
+
+def _start(session: Session, command: AgentCommand, worker: Worker, prompt: Sequence[str]) -> None:
+    """Start the agent of a worker under a detached supervisor, which does not resume it."""
+    options = () if command.name is None else ("--agent", command.name)
+    try:
+        detach(
+            session, worker, command.words, time_limit_s=command.time_limit_s, auto_resume=False,
+            agent=(*options, *prompt),
+        )  # fmt: skip
+    except GitWorkerError as error:
+        _give_up(session, worker, error)
+        raise
+
+
+def _give_up(session: Session, worker: Worker, error: GitWorkerError) -> None:
+    """Record the failed start of a worker that has only just got its task."""
+    with session.store.read() as reader:
+        found = find_worker(reader, worker.worker_id)
+    if found is not None and is_assigned(found.state) and found.version == worker.version:
+        fail(session, worker.worker_id, reason=error.message)
+
+
+def _prompt_options(
+    session: Session, command: AgentCommand, step: Step, slot: Slot
+) -> tuple[str, ...]:
+    """Return the options of `exec` for the prompt of an agent that continues work.
+
+    Work that came back is its reason; after a limit or a kill a known agent continues its session.
+    """
+    with session.store.read() as reader:
+        worker = load_worker(reader, slot.worker.worker_id)
+    if worker.returned_by in AUTOMATIC and step is not Step.CONTINUE:
+        return ("--returned", *_continued(session, command, worker))
+    if step is Step.START and slot.facts.outcome is not None:
+        return ()  # another attempt after a failure begins with the task's text
+    continued = _continued(session, command, worker)
+    return ("-m", CONTINUED, *continued) if continued else ()
+
+
+def _continued(session: Session, command: AgentCommand, worker: Worker) -> tuple[str, ...]:
+    """Return the option that continues the last session of a known agent, if it has one."""
+    if command.name is None:
+        return ()
+    try:
+        find_agent(session, command.name, options=command.words, continued=worker)
+    except (Refused, NotFound):
+        return ()
+    return ("--continue",)

@@ -1,0 +1,132 @@
+"""Read the facts of one tick: the workers of the run's agent, and the tasks that can start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
+from gitworker.liveness.origin import is_local, origin_of
+from gitworker.liveness.supervised_agent import living_agent
+from gitworker.orchestrator.rules_next import Facts, SlotFacts, is_free, is_slot
+from gitworker.processes.table import is_running
+from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
+from gitworker.store.records.runs import Run, find_latest_run
+from gitworker.store.records.task_queue import ready_tasks
+from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
+from gitworker.store.workers import Worker, all_workers, workers_assigned_by
+
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+
+ORCHESTRATOR = "orchestrator"
+
+
+class Slot(NamedTuple):
+    """A worker of the run's agent with its task, its last run, and the facts for the rules."""
+
+    worker: Worker
+    task: StoredTask | None
+    run: Run | None
+    facts: SlotFacts
+
+
+class Picture(NamedTuple):
+    """The slots by worker, and the facts for the rules."""
+
+    slots: dict[str, Slot]
+    facts: Facts
+
+    def refusing(self, worker: str) -> Picture:
+        """Return the picture with a worker whose landing was refused."""
+        slot = self.slots[worker]
+        refused = slot._replace(facts=slot.facts._replace(is_refused=True))
+        slots = {**self.slots, worker: refused}
+        facts = self.facts._replace(slots=tuple(one.facts for one in slots.values()))
+        return Picture(slots, facts)
+
+    @property
+    def watched(self) -> list[int]:
+        """Return the processes whose end may be the end of an agent."""
+        found = []
+        for slot in self.slots.values():
+            run = slot.run
+            if slot.facts.lives and run is not None and is_local(origin_of(run)):
+                supervised = is_running(run.supervisor_pid, run.supervisor_start)
+                pid = run.supervisor_pid if supervised else run.pid
+                found += [] if pid is None else [pid]
+        return found
+
+
+def read_picture(
+    session: Session,
+    agent: str,
+    *,
+    limit: int,
+    skipped: Mapping[str, str],
+    refused: Mapping[str, int],
+) -> Picture:
+    """Read the slots of an agent and at most `limit` READY tasks in one snapshot.
+
+    `refused` maps workers whose landing was refused to the version of their row.
+    """
+    with session.store.read() as reader:
+        ours = workers_assigned_by(reader, ORCHESTRATOR)
+        workers = all_workers(reader)
+        slots = {
+            one.worker_id: _slot(reader, session.paths, one, refused)
+            for one in workers
+            if one.worker_id in ours and is_slot(one.worker_id, agent)
+        }
+        facts = Facts(
+            tuple(slot.facts for slot in slots.values()),
+            ready=tuple(one.id for one in ready_tasks(reader, limit + len(skipped))),
+            taken=frozenset(one.worker_id for one in workers if not is_free(one.state)),
+            skipped=frozenset(skipped),
+            next_retry_ms=next_retry_ms(reader),
+        )
+    return Picture({str(name): slot for name, slot in slots.items()}, facts)
+
+
+def _slot(reader: Reader, paths: StatePaths, worker: Worker, refused: Mapping[str, int]) -> Slot:
+    task = None if worker.task_id is None else find_task(reader, worker.task_id)
+    run = find_latest_run(reader, worker.worker_id)
+    result = find_run_result(reader, worker.worker_id, worker.task_id)
+    tally = count_runs(reader, worker.worker_id, worker.task_id)
+    facts = SlotFacts(
+        worker.worker_id, worker.state, worker.task_id,
+        task_status=None if task is None else task.status,
+        stale_from=worker.stale_from,
+        requires_approval=task is not None and task.requires_approval,
+        lives=run is not None and _lives(reader, paths, run),
+        has_run=result is not None,
+        outcome=None if result is None else result.outcome,
+        waits_for_author=worker.waits_for_author,
+        returned_by=worker.returned_by,
+        rounds=tally.rounds,
+        wait_until_ms=_limit_end(result, tally.limits),
+        is_refused=refused.get(worker.worker_id) == worker.version,
+        has_worktree=worker.worktree is not None,
+    )  # fmt: skip
+    return Slot(worker, task, run, facts)
+
+
+def _lives(reader: Reader, paths: StatePaths, run: Run) -> bool:
+    """Return whether the agent of a run is alive, or its supervisor still records its end."""
+    if run.ended_at_ms is not None:
+        return False
+    if living_agent(reader, paths, run) is not None:
+        return True
+    is_here = is_local(origin_of(run))
+    return is_here and is_running(run.supervisor_pid, run.supervisor_start) is True
+
+
+def _limit_end(result: RunResult | None, limits: int) -> int | None:
+    """Return the time at which the limit that ended a run is over; None if no limit did."""
+    if result is None or result.ended_at_ms is None or result.failure not in FIRST_PAUSE_S:
+        return None
+    ended = result.ended_at_ms
+    wait_s = pause_s(result.failure, result.resets_at_ms, tries=max(limits, 1), now=ended)
+    return ended + int(wait_s * 1000)

@@ -1,0 +1,160 @@
+"""Read the results of a run's tasks, and render them as text or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.orchestrator.rules_summary import (
+    WORDS,
+    TaskFacts,
+    TaskResult,
+    action_text,
+    exit_status,
+    has_ended,
+    is_open_dependency,
+    next_command,
+    result_of,
+    totals,
+)
+from gitworker.store.tasks import StoredTask, all_tasks, open_dependencies
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from gitworker.orchestrator.facts import Picture, Slot
+    from gitworker.orchestrator.rules_next import Plan
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+
+HEAD = ("TASK", "RESULT", "WORKER", "DETAIL")
+
+
+class RunSummary(NamedTuple):
+    """The results of a run by task, its exit status, and the command that comes next."""
+
+    results: tuple[TaskResult, ...]
+    status: int
+    next_command: str | None
+
+
+def read_open(session: Session) -> list[str]:
+    """Return the ids of the tasks that have not ended."""
+    with session.store.read() as reader:
+        return [task.id for task in all_tasks(reader) if not has_ended(task.status)]
+
+
+def read_results(
+    session: Session, picture: Picture, obstacles: Mapping[str, str]
+) -> list[TaskResult]:
+    """Return the present results of the tasks that the run's workers have, or had last."""
+    with session.store.read() as reader:
+        return [
+            _result(reader, slot.task, slot, obstacles)
+            for slot in _holders(picture).values()
+            if slot.task is not None
+        ]
+
+
+def read_summary(
+    session: Session,
+    picture: Picture,
+    *,
+    scope: Collection[str],
+    obstacles: Mapping[str, str],
+    lands: bool,
+    is_interrupted: bool,
+) -> RunSummary:
+    """Return the results of the tasks in `scope`, and of those that are open now."""
+    holders = _holders(picture)
+    with session.store.read() as reader:
+        results = tuple(
+            _result(reader, task, holders.get(task.id), obstacles)
+            for task in all_tasks(reader)
+            if task.id in scope or not has_ended(task.status)
+        )
+    return RunSummary(
+        results,
+        exit_status(results, is_interrupted=is_interrupted),
+        next_command(results, lands=lands),
+    )
+
+
+def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
+    """Return a table with a line of totals; without a width, bare rows separated by tabs."""
+    rows = [
+        (one.task, one.result.value, one.worker or NOTHING, one.detail) for one in found.results
+    ]
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    if not rows:
+        return "there are no tasks"
+    return "\n".join((*table(HEAD, rows, width=width, color=color), totals(found.results)))
+
+
+def json_summary(found: RunSummary) -> dict[str, Any]:
+    """Return the results as JSON data."""
+    return {
+        "tasks": [
+            {
+                "task": one.task, "title": one.title, "result": one.result.value,
+                "worker": one.worker, "detail": one.detail or None,
+            }
+            for one in found.results
+        ],
+        "exit_status": found.status, "next": found.next_command,
+    }  # fmt: skip
+
+
+def render_plan(found: Plan, *, width: int | None, color: bool) -> str:
+    """Return the agents that a run would start first, and the work that it would land."""
+    lines = [action_text(action) for action in found.actions if action.step in WORDS]
+    lines += [f"{worker} would land" for worker in found.land]
+    return "\n".join(lines) or "nothing can start now"
+
+
+def json_plan(found: Plan) -> dict[str, Any]:
+    """Return the first actions of a run as JSON data."""
+    starts = [
+        {"worker": one.worker, "task": one.task, "step": one.step.value, "is_new": one.is_new}
+        for one in found.actions
+    ]
+    return {"actions": starts, "land": list(found.land), "running": found.running}
+
+
+def _holders(picture: Picture) -> dict[str, Slot]:
+    """Return the slot of each task: its holder, or else the worker that changed last."""
+
+    def order(slot: Slot) -> tuple[bool, int]:
+        is_holder = slot.task is not None and slot.task.assigned_agent_id == slot.worker.worker_id
+        return is_holder, slot.worker.state_changed_at_ms
+
+    return {slot.worker.task: slot for slot in sorted(picture.slots.values(), key=order)}
+
+
+def _result(
+    reader: Reader, task: StoredTask, slot: Slot | None, obstacles: Mapping[str, str]
+) -> TaskResult:
+    retry_at = task.resume_after_ms
+    facts = TaskFacts(
+        task.id, task.status,
+        worker=slot.worker.worker_id if slot else task.assigned_agent_id,
+        title=task.title,
+        error=task.last_error or (slot.worker.last_error if slot else None) or "",
+        waits_for=tuple(open_dependencies(reader, task.id))
+        if is_open_dependency(task.status) else (),
+        is_held=task.held,
+        obstacle=obstacles.get(task.id, ""),
+        retry_at="" if retry_at is None else clock.local_minutes(retry_at, clock.now_ms()),
+    )  # fmt: skip
+    if slot is not None and slot.task is not None and slot.task.id == task.id:
+        back = returned_work(slot.worker)
+        limit = find_limit(reader, slot.worker, slot.facts.task_status)
+        facts = facts._replace(
+            returned=returned_text(back) if back and slot.worker.waits_for_author else "",
+            limit=limit.words if limit else "",
+        )
+    return result_of(facts)

@@ -1,0 +1,248 @@
+"""The next steps of a run: which agent starts, which waits, and when to look again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import count
+from types import MappingProxyType
+from typing import NamedTuple
+
+from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
+from gitworker.model.ids import LOWER, WORKER_CHARS
+from gitworker.model.project import ProjectStatus
+from gitworker.model.run_outcome import RunOutcome
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
+DEFAULT_AGENT = "command"
+NUMBER_MAX = 6  # digits of a slot's number
+
+
+class Step(Enum):
+    """The next step for the worker of one slot."""
+
+    RUN = "run"  # its agent is alive
+    START = "start"  # it is assigned, and no agent has begun
+    ROUND = "round"  # its work came back: the agent starts with the reason
+    CONTINUE = "continue"  # a limit has ended, or a question was answered
+    WAIT = "wait"  # for the end of a limit, or for an answer
+    LAND = "land"
+    REVIEW = "review"  # by a person
+    FAIL = "fail"  # its agent ended without handing anything in
+    RECOVER = "recover"  # its agent and its supervisor were killed
+    LEAVE = "leave"  # only a person can continue it
+    REST = "rest"  # it is free, has landed, or has failed
+
+
+STARTS = (Step.CONTINUE, Step.ROUND, Step.START)  # in this order, and before new tasks
+SETTLES = frozenset({Step.FAIL, Step.RECOVER})  # these need no free slot
+CARRIED_OUT = SETTLES | set(STARTS)
+
+
+class SlotFacts(NamedTuple):
+    """One worker of the run's agent; `outcome` is that of its last run of this task.
+
+    `lives`: its agent or its supervisor runs. `rounds` counts the runs that handed in, or whose
+    work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
+    of this version was refused.
+    """
+
+    worker: str
+    state: WorkerState
+    task: str | None = None
+    task_status: TaskStatus | None = None
+    stale_from: WorkerState | None = None
+    requires_approval: bool = False
+    lives: bool = False
+    has_run: bool = False
+    outcome: str | None = None
+    waits_for_author: bool = False
+    returned_by: str | None = None
+    rounds: int = 0
+    wait_until_ms: int | None = None
+    is_refused: bool = False
+    has_worktree: bool = True
+
+    @property
+    def real_state(self) -> WorkerState:
+        """Return the state, or the one before it became STALE."""
+        return self.stale_from or self.state if self.state is WorkerState.STALE else self.state
+
+
+class Limits(NamedTuple):
+    """The limits of a run: agents at once, new tasks that it may still begin, rounds of each.
+
+    `begins` is None without a limit. `starts`: agents may start (not after an interrupt).
+    """
+
+    agents: int
+    lands: bool
+    rounds: int
+    begins: int | None = None
+    starts: bool = True
+
+
+class Facts(NamedTuple):
+    """The slots, the READY tasks in their order, and the time of the next retry.
+
+    `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start.
+    """
+
+    slots: tuple[SlotFacts, ...]
+    ready: tuple[str, ...] = ()
+    taken: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    next_retry_ms: int | None = None
+    is_landing: bool = False
+
+
+class Action(NamedTuple):
+    """A step for a worker; with `is_new` the worker first gets the task."""
+
+    step: Step
+    worker: str
+    task: str
+    is_new: bool = False
+
+
+class Plan(NamedTuple):
+    """The actions of one tick, the workers to land, the time to look again; `is_over`: the end."""
+
+    actions: tuple[Action, ...]
+    land: tuple[str, ...]
+    wake_at_ms: int | None
+    running: int
+    is_over: bool
+
+
+def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
+    """Return the next step of one slot."""
+    state = slot.real_state
+    if slot.lives:
+        return Step.RUN
+    if state in HANDED_IN:
+        return Step.LAND if _may_land(slot, limits) else Step.REVIEW
+    if state is not WorkerState.WORKING:
+        return Step.START if state is WorkerState.ASSIGNED else Step.REST
+    if slot.task_status is TaskStatus.PAUSED:
+        is_due = slot.wait_until_ms is not None and slot.wait_until_ms <= now
+        return Step.CONTINUE if is_due else Step.WAIT
+    if slot.task_status is TaskStatus.WAITING_INPUT:
+        return Step.WAIT
+    if slot.waits_for_author:
+        comes_back = slot.returned_by in AUTOMATIC and slot.rounds <= limits.rounds
+        return Step.ROUND if comes_back else Step.LEAVE
+    if not slot.has_run:
+        return Step.LEAVE
+    return AFTER_RUN.get(slot.outcome, Step.FAIL)
+
+
+AFTER_RUN: Mapping[str | None, Step] = MappingProxyType(
+    {None: Step.RECOVER, RunOutcome.WAITING: Step.CONTINUE}
+)
+
+
+def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
+    """Return the actions of a tick: ended agents first, then those to continue, then new tasks.
+
+    A task that failed before is taken up by the worker that has its work. The run is over if
+    nothing runs, nothing can start, and no time is known at which this changes.
+    """
+    steps = [(_step(slot, facts, limits, now), slot) for slot in facts.slots]
+    running = sum(step is Step.RUN for step, _ in steps)
+    settled = [_action(step, slot) for step, slot in steps if step in SETTLES]
+    waiting = [_action(wanted, slot) for wanted in STARTS for step, slot in steps if step is wanted]
+    begun = tuple(_of_ready(facts, agent=agent, begins=limits.begins))
+    free = max(0, limits.agents - running) if limits.starts else 0
+    actions = (*settled, *[*waiting, *begun][:free])
+    land = tuple(slot.worker for step, slot in steps if step is Step.LAND)
+    wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
+    is_over = not (running or actions or facts.is_landing or land or wake is not None)
+    return Plan(actions, () if facts.is_landing else land, wake, running, is_over)
+
+
+def limits_of(
+    project: tuple[int, str],
+    *,
+    agents: int | None,
+    begins: int | None,
+    lands: bool,
+    rounds: int,
+    starts: bool,
+) -> Limits:
+    """Return the limits of a run in a project with a number of agents and a status.
+
+    `agents` of the run replaces the project's. A project that is not ACTIVE begins no new task.
+    """
+    number, status = project
+    left = begins if status == ProjectStatus.ACTIVE else 0
+    return Limits(number if agents is None else agents, lands, rounds, left, starts)
+
+
+def prefix_of(agent: str) -> str:
+    """Return the beginning of the ids of an agent's workers: `claude-`."""
+    name = "".join(char if char in WORKER_CHARS else "-" for char in agent.lower())[:50]
+    name = name.strip("-")
+    return f"{name if name and name[0] in LOWER else DEFAULT_AGENT}-"
+
+
+def is_slot(worker: str, agent: str) -> bool:
+    """Return whether a worker's id is a slot of the agent: `claude-1`."""
+    number = worker.removeprefix(prefix_of(agent))
+    return number != worker and number.isascii() and number.isdigit() and len(number) <= NUMBER_MAX
+
+
+def is_free(state: WorkerState) -> bool:
+    """Return whether a worker can take a task."""
+    return state in FREE
+
+
+def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
+    """Return the next step of a slot; one that has failed in this run is left to a person."""
+    step = slot_step(slot, limits, now=now)
+    return Step.LEAVE if slot.task in facts.skipped and step in CARRIED_OUT else step
+
+
+def _may_land(slot: SlotFacts, limits: Limits) -> bool:
+    """Return whether a slot's work lands without a person: approved, or without a need for it."""
+    is_allowed = slot.real_state is WorkerState.APPROVED or not slot.requires_approval
+    return limits.lands and limits.starts and is_allowed and not slot.is_refused
+
+
+def _action(step: Step, slot: SlotFacts) -> Action:
+    return Action(step, slot.worker, slot.task or "")
+
+
+def _of_ready(facts: Facts, *, agent: str, begins: int | None) -> Iterator[Action]:
+    """Yield the starts of READY tasks in order: in the worker that failed at one, or a free one."""
+    failed = {
+        slot.task: slot
+        for slot in facts.slots
+        if slot.state is WorkerState.FAILED and slot.has_worktree
+    }
+    names = _free_names(agent, facts.taken)
+    for task in facts.ready:
+        if task in facts.skipped:
+            continue
+        if task in failed:
+            yield _action(Step.START, failed[task])
+        elif begins is None or begins > 0:
+            begins = None if begins is None else begins - 1
+            yield Action(Step.START, next(names), task, is_new=True)
+
+
+def _free_names(agent: str, taken: Collection[str]) -> Iterator[str]:
+    """Yield the ids of the agent's workers that are free, the lowest number first."""
+    return (name for number in count(1) if (name := f"{prefix_of(agent)}{number}") not in taken)
+
+
+def _wake(facts: Facts, waiting: Sequence[SlotFacts], limits: Limits) -> int | None:
+    """Return the time of the next retry or of the end of a limit; None if none is known."""
+    if not limits.starts:
+        return None
+    ends = [slot.wait_until_ms for slot in waiting if slot.wait_until_ms is not None]
+    return min(
+        (*ends, *([] if facts.next_retry_ms is None else [facts.next_retry_ms])), default=None
+    )

@@ -1,0 +1,170 @@
+"""The result of each task of a run, in words. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from gitworker.model.task import TaskStatus
+from gitworker.orchestrator.rules_next import Action, Step
+
+INTERRUPTED = 130
+
+
+class Result(StrEnum):
+    """The result of a task, in the order of the summary."""
+
+    LANDED = "landed"
+    REVIEW = "in review"
+    RUNNING = "running"
+    READY = "ready"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    RETURNED = "sent back"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OF_STATUS: Mapping[TaskStatus, Result] = MappingProxyType(
+    {
+        TaskStatus.DEFINED: Result.BLOCKED,
+        TaskStatus.READY: Result.READY,
+        TaskStatus.ASSIGNED: Result.RUNNING,
+        TaskStatus.IN_PROGRESS: Result.RUNNING,
+        TaskStatus.WAITING_INPUT: Result.WAITING,
+        TaskStatus.PAUSED: Result.WAITING,
+        TaskStatus.VERIFYING: Result.REVIEW,
+        TaskStatus.AWAITING_APPROVAL: Result.REVIEW,
+        TaskStatus.COMPLETED: Result.LANDED,
+        TaskStatus.FAILED: Result.FAILED,
+        TaskStatus.BLOCKED: Result.FAILED,
+        TaskStatus.CANCELLED: Result.CANCELLED,
+    }
+)
+FAILURES = frozenset({Result.FAILED, Result.RETURNED})
+ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED, TaskStatus.BLOCKED})
+
+
+class TaskFacts(NamedTuple):
+    """One task at the end of a tick.
+
+    `obstacle` is the reason why it did not start or land in this run, `returned` the reason for
+    which its work came back and waits for a person, `limit` that of its pause.
+    """
+
+    task: str
+    status: TaskStatus
+    worker: str | None = None
+    title: str = ""
+    error: str = ""
+    waits_for: tuple[str, ...] = ()
+    obstacle: str = ""
+    returned: str = ""
+    limit: str = ""
+    retry_at: str = ""
+    is_held: bool = False
+
+
+class TaskResult(NamedTuple):
+    """The result of one task, its worker, and the details in words."""
+
+    task: str
+    title: str
+    result: Result
+    worker: str | None
+    detail: str
+
+    @property
+    def line(self) -> str:
+        """Return the result as a sentence for the progress of a run."""
+        words = VERBS.get(self.result, f"is {self.result}")
+        worker = f" ({self.worker})" if self.worker else ""
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.task} {words}{worker}{detail}"
+
+
+WORDS: Mapping[Step, str] = MappingProxyType(
+    {
+        Step.ROUND: "{worker} starts on {task} again",
+        Step.CONTINUE: "{worker} continues {task}",
+        Step.START: "{worker} starts on {task}",
+    }
+)
+VERBS: Mapping[Result, str] = MappingProxyType(
+    {
+        Result.LANDED: "has landed",
+        Result.RETURNED: "came back",
+        Result.FAILED: "has failed",
+        Result.WAITING: "waits",
+    }
+)
+
+
+def result_of(facts: TaskFacts) -> TaskResult:
+    """Return the result of a task."""
+    result, detail = OF_STATUS[facts.status], ""
+    if facts.status is TaskStatus.DEFINED:
+        detail = f"waits for {', '.join(facts.waits_for)}" if facts.waits_for else ""
+    elif facts.obstacle and result in (Result.READY, Result.REVIEW):
+        result, detail = Result.FAILED, facts.obstacle
+    elif facts.returned and result is Result.RUNNING:
+        result, detail = Result.RETURNED, facts.returned
+    elif result is Result.FAILED:
+        again = f"; tried again at {facts.retry_at}" if facts.retry_at else ""
+        detail = f"{facts.error or 'no attempts are left'}{again}"
+    elif result is Result.READY and facts.is_held:
+        result, detail = Result.WAITING, "it is held back"
+    elif facts.status is TaskStatus.PAUSED:
+        detail = facts.limit
+    elif result is Result.WAITING:
+        detail = "an answer is missing"
+    return TaskResult(facts.task, facts.title, result, facts.worker, detail)
+
+
+def action_text(action: Action) -> str:
+    """Return an action that starts an agent as a sentence."""
+    return WORDS[action.step].format(worker=action.worker, task=action.task)
+
+
+def is_news(result: TaskResult) -> bool:
+    """Return whether a change is reported: a start has its own sentence."""
+    return result.result not in (Result.RUNNING, Result.READY)
+
+
+def has_ended(status: TaskStatus) -> bool:
+    """Return whether no run changes a task any more."""
+    return status in ENDED
+
+
+def is_open_dependency(status: TaskStatus) -> bool:
+    """Return whether a task still waits for its dependencies."""
+    return status is TaskStatus.DEFINED
+
+
+def exit_status(results: Iterable[TaskResult], *, is_interrupted: bool) -> int:
+    """Return the exit status of a run: 0 only if no task failed or waits for its author."""
+    if is_interrupted:
+        return INTERRUPTED
+    return int(any(one.result in FAILURES for one in results))
+
+
+def totals(results: Collection[TaskResult]) -> str:
+    """Return the number of tasks of each result: `4 landed, 1 failed`."""
+    numbers = Counter(one.result for one in results)
+    parts = [f"{numbers[result]} {result}" for result in Result if numbers[result]]
+    return ", ".join(parts) or "no tasks"
+
+
+def next_command(results: Iterable[TaskResult], *, lands: bool) -> str | None:
+    """Return the command that takes the results further, or None."""
+    found = {one.result: one for one in reversed(list(results))}
+    if Result.REVIEW in found:
+        worker = found[Result.REVIEW].worker if lands else None
+        return f"git worker land {worker or '--all'}"
+    for failure in FAILURES & set(found):
+        worker = found[failure].worker
+        return f"git worker show {worker}" if worker else "git worker task list"
+    return None

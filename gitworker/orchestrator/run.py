@@ -1,0 +1,284 @@
+"""run: hand READY tasks to agents until nothing is left to do.
+
+Each tick reads the database, lets the rules decide, and acts, under a lock that runs of the same
+repository share. Between ticks it waits for the bus, for the end of an agent, for an interrupt, or
+for the earliest deadline. Agents run under detached supervisors, so they survive the end of a run;
+the next run finds them by their rows.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker import clock
+from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.command import require_program
+from gitworker.bus.drain import drain
+from gitworker.bus.following.listen import listen
+from gitworker.errors import GitWorkerError, Invalid, Refused
+from gitworker.journal.settle import settle
+from gitworker.model.ids import RESERVED
+from gitworker.orchestrator.carry_out import AgentCommand, carry_out
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
+from gitworker.orchestrator.interrupts import Interrupts
+from gitworker.orchestrator.land_job import LandJob
+from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
+from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Limits, Plan, decide, limits_of
+from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
+from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
+from gitworker.progress import Notice
+from gitworker.repo.plumbing.lock import hold
+from gitworker.store.tasks import project_limits
+from gitworker.verify.trust import require_trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitworker.session import Session
+    from gitworker.store.api import Waker
+
+LOOK_AT_MOST_S = 10.0  # while agents run: overdue workers are recorded by commands only
+WAIT_FOR_RUN_S = 86_400
+READY_AT_ONCE = 200  # more than the agents of a machine
+
+
+class RunOrder(NamedTuple):
+    """The agent of a run, and its limits.
+
+    `agents` run at once (None: the project's number). `lands`: work that needs no approval lands.
+    `begins` new tasks at most (None: no limit; 0: only work that has begun goes on). `is_single`:
+    one tick.
+    """
+
+    command: AgentCommand
+    agents: int | None = None
+    lands: bool = False
+    begins: int | None = None
+    is_single: bool = False
+
+    @property
+    def agent(self) -> str:
+        """Return the name of the agent, of which the ids of its workers are made."""
+        return self.command.name or DEFAULT_AGENT
+
+
+def run(session: Session, order: RunOrder) -> RunSummary:
+    """Start agents for READY tasks in their order, land and take up their work; return the results.
+
+    It returns once nothing runs, nothing can start and no retry is due later. Raises NotFound for
+    an agent that does not exist, and Refused in a worker's worktree or, to land, for verify
+    commands that are not trusted; nothing has changed then.
+    """
+    _require_possible(session, order)
+    session = session._replace(actor=ORCHESTRATOR)
+    with Interrupts() as interrupts, listen(session) as waker:
+        work = _Work(session, order, interrupts)
+        while not work.tick():
+            work.wait(waker)
+        return work.summary()
+
+
+def plan_run(session: Session, order: RunOrder) -> Plan:
+    """Return the first actions of a run without carrying them out."""
+    _require_possible(session, order)
+    picture = read_picture(session, order.agent, limit=READY_AT_ONCE, skipped={}, refused={})
+    limits = _limits(session, order, begun=0, starts=True)
+    return decide(picture.facts, limits, agent=order.agent, now=clock.now_ms())
+
+
+class _Work:
+    """The state of one run; everything that must survive it is in the database."""
+
+    __slots__ = (
+        "begun", "interrupts", "landing", "lines", "order", "picture", "plan", "refused", "scope",
+        "session", "skipped", "stopped", "versions",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
+        self.session = session
+        self.order = order
+        self.interrupts = interrupts
+        self.begun = 0
+        self.stopped = False
+        self.landing: LandJob | None = None
+        self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
+        self.refused: dict[str, str] = {}  # workers that could not land, with the reason
+        self.versions: dict[str, int] = {}  # of their rows at that time
+        self.lines: dict[str, str] = {}  # the last line on each task
+        self.scope = set(read_open(session))
+        self.picture: Picture
+        self.plan: Plan
+        restart_stopped(session)
+
+    def tick(self) -> bool:
+        """Look, decide, act; return whether the run is over."""
+        settle(self.session)
+        drain(self.session)
+        self._end_landing()
+        with _hold_tick(self.session):
+            self._look()
+            self._stop_agents()
+            acted = [self._act(action) for action in self.plan.actions]
+        if self.plan.land:
+            self.landing = LandJob(self.session, self.plan.land)
+            self._say(f"landing {', '.join(self.plan.land)}")
+        if any(acted):
+            self._look()
+        return self.order.is_single or self.plan.is_over
+
+    def wait(self, waker: Waker) -> None:
+        """Wait until something has changed, or until the earliest deadline."""
+        if self.plan.actions or self.plan.land:
+            return  # the last actions made them possible
+        left_s = math.inf
+        if self.plan.wake_at_ms is not None:
+            left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
+        if self.plan.running:
+            left_s = min(left_s, LOOK_AT_MOST_S)
+        with _process_ends(self.picture.watched) as also:
+            if self.landing is not None:
+                also[self.landing.fileno()] = select.POLLIN
+            if self.interrupts.fileno() >= 0:
+                also[self.interrupts.fileno()] = select.POLLIN
+            waker.wait(left_s, also=also)
+        self.interrupts.take()
+
+    def summary(self) -> RunSummary:
+        """Return the results of all tasks that were open or had a worker in this run."""
+        if self.interrupts.number:
+            restart_stopped(self.session)
+        return read_summary(
+            self.session, self.picture, scope=self.scope, obstacles=self._obstacles(),
+            lands=self.order.lands, is_interrupted=self.interrupts.number > 0,
+        )  # fmt: skip
+
+    def _look(self) -> None:
+        """Read the facts, report the changes, and decide."""
+        self.picture = read_picture(
+            self.session, self.order.agent, limit=READY_AT_ONCE, skipped=self.skipped,
+            refused=self.versions,
+        )  # fmt: skip
+        self._note_refused()
+        self.scope |= {slot.worker.task for slot in self.picture.slots.values()} - {""}
+        for one in read_results(self.session, self.picture, self._obstacles()):
+            if self.lines.get(one.task) != one.line:
+                if one.task in self.lines and is_news(one):
+                    self._say(one.line)
+                self.lines[one.task] = one.line
+        starts = not self.interrupts.number
+        limits = _limits(self.session, self.order, begun=self.begun, starts=starts)
+        facts = self.picture.facts._replace(is_landing=self.landing is not None)
+        self.plan = decide(facts, limits, agent=self.order.agent, now=clock.now_ms())
+
+    def _act(self, action: Action) -> bool:
+        if action.step in WORDS:
+            self._say(action_text(action))
+            self.lines.setdefault(action.task, "")
+        try:
+            carry_out(
+                self.session, self.order.command, action, self.picture.slots.get(action.worker)
+            )
+        except GitWorkerError as error:
+            if not self.interrupts.number:
+                self.skipped[action.task] = error.message
+                self._say(f"{action.task} could not start: {error.message}")
+            return True
+        self.begun += action.is_new
+        return True
+
+    def _stop_agents(self) -> None:
+        """Report the first interrupt, and stop the agents at the second one."""
+        if self.interrupts.number and "" not in self.lines:
+            self.lines[""] = "interrupted"
+            self._say(
+                f"no more agents are started; waiting for {self.plan.running} to end"
+                " (interrupt again to stop them, their work is kept)"
+            )
+        if self.interrupts.number > 1 and not self.stopped:
+            self.stopped = True
+            stop_agents(self.session, self.picture)
+
+    def _end_landing(self) -> None:
+        """Take the results of an ended landing; a landing that moved the target allows another."""
+        if self.landing is None or not self.landing.has_ended():
+            return
+        refusals = self.landing.refusals()
+        has_landed = len(refusals) < len(self.landing.workers)
+        self.landing = None
+        self.refused, self.versions = ({}, {}) if has_landed else (refusals, {})
+
+    def _note_refused(self) -> None:
+        """Remember the version in which a worker was refused; forget workers that have moved on."""
+        for worker in list(self.refused):
+            slot = self.picture.slots.get(worker)
+            version = self.versions.get(worker)
+            if slot is None or version not in (None, slot.worker.version):
+                self.refused.pop(worker)
+                self.versions.pop(worker, None)
+            elif version is None:
+                self.versions[worker] = slot.worker.version
+                self.picture = self.picture.refusing(worker)
+
+    def _obstacles(self) -> dict[str, str]:
+        """Return the tasks that could not start or land, with the reason."""
+        workers = {name: slot.worker.task for name, slot in self.picture.slots.items()}
+        return {
+            **self.skipped,
+            **{workers[name]: words for name, words in self.refused.items() if name in workers},
+        }
+
+    def _say(self, text: str) -> None:
+        self.session.report(Notice(text))
+
+
+def _require_possible(session: Session, order: RunOrder) -> None:
+    """Raise the error of a run that could not do anything."""
+    if session.actor not in RESERVED:
+        raise Refused(
+            f"worker {session.actor} cannot run other agents", "git worker done", code="not_allowed"
+        )
+    command = order.command
+    if command.name is not None:
+        find_agent(session, command.name, options=command.words)
+    elif command.words:
+        require_program(command.words[0], os.environ, directory=None)
+    else:
+        raise Invalid("there is no agent to run", "git worker run --agent claude", code="usage")
+    if order.lands:
+        require_trusted(session)
+
+
+def _limits(session: Session, order: RunOrder, *, begun: int, starts: bool) -> Limits:
+    with session.store.read() as reader:
+        project = project_limits(reader)
+    left = None if order.begins is None else max(0, order.begins - begun)
+    return limits_of(
+        project, agents=order.agents, begins=left, lands=order.lands,
+        rounds=session.settings.agents_rounds, starts=starts,
+    )  # fmt: skip
+
+
+@contextmanager
+def _hold_tick(session: Session) -> Iterator[None]:
+    """Hold the lock of a tick, so that two runs neither start a task twice nor exceed a limit."""
+    with hold(f"{session.paths.locks}/run", name="run", timeout_s=WAIT_FOR_RUN_S):
+        yield
+
+
+@contextmanager
+def _process_ends(pids: list[int]) -> Iterator[dict[int, int]]:
+    """Give descriptors that become readable at the end of a process, with their poll(2) events."""
+    with ExitStack() as opened:
+        found = {}
+        for pid in pids if hasattr(os, "pidfd_open") else ():
+            try:
+                fd = os.pidfd_open(pid)
+            except OSError:  # it has ended: the next tick sees it
+                continue
+            opened.callback(os.close, fd)
+            found[fd] = select.POLLIN
+        yield found

@@ -1,0 +1,195 @@
+"""run: a queue of tasks, scripted agents, and one command that lands everything."""
+
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock
+from gitworker.errors import Invalid, NotFound, Refused
+from gitworker.model.task_spec import TaskSpec
+from gitworker.orchestrator.carry_out import AgentCommand
+from gitworker.orchestrator.results import RunSummary
+from gitworker.orchestrator.run import RunOrder, plan_run, run
+from gitworker.progress import Event, Notice, Progress, ignore
+from gitworker.store.records.task_needs import change_needs
+from gitworker.store.records.task_specs import insert_task_spec
+from gitworker.tasks.queue.add_task import promote_if_free
+from gitworker.tasks.queue.rules_needs import parse_needs
+from tests.cli.kit import run as run_program
+from tests.cli.kit import running
+from tests.workers.world import World, wait_until
+
+# Each task is a script for its agent; the prompt of a later round begins with "Your work on".
+AGENT = """\
+#!/bin/sh
+echo "$GITWORKER_ID $GITWORKER_TASK $(head -1 "$GITWORKER_PROMPT_FILE")" >>"$GITWORKER_STATE/seen"
+case "$(cat "$GITWORKER_PROMPT_FILE")" in
+*"it conflicts with"*)
+    git worker sync; echo both >README; git add README; GIT_EDITOR=true git worker sync --continue
+    git commit -q --allow-empty -m "Both" ;;
+*"verify commands failed"*) rm -f bad; git add -A; git commit -q -m "Repair" ;;
+*) eval "$(cat "$GITWORKER_PROMPT_FILE")" ;;
+esac
+"""
+COMMIT = 'echo "$GITWORKER_TASK" >"$GITWORKER_TASK.txt"; git add -A; git commit -q -m Work'
+CRASH_ONCE = (
+    f'test -e "$GITWORKER_STATE/crashed" && {{ {COMMIT}; }} '
+    '|| { touch "$GITWORKER_STATE/crashed"; kill -9 $$; }'
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Give a repository with an agent's script and fast retries."""
+    world = World.make(tmp_path / "r")
+    world.git("config", "worker.task.retry-delay-s", "0")
+    world.git("config", "worker.verify.commands", "test ! -e bad")
+    script = tmp_path / "agent.sh"
+    script.write_text(AGENT)
+    script.chmod(0o755)
+    world.session()
+    return world
+
+
+def agent_of(world: World) -> str:
+    """Return the path of the agent's script."""
+    return str(world.root.parent / "agent.sh")
+
+
+def add(world: World, task: str, text: str = COMMIT, *, needs: Iterable[str] = ()) -> None:
+    """Add a task to the queue; it is READY unless it needs others."""
+    with world.session().store.write() as writer:
+        insert_task_spec(writer, TaskSpec(task, text=text, max_retries=2), clock.now_ms())
+        change_needs(writer, task, parse_needs(needs))
+        promote_if_free(writer, task, actor="hq")
+
+
+def order(world: World, *, agents: int = 2, lands: bool = True, **more: object) -> RunOrder:
+    """Return the order of a run with the scripted agent."""
+    command = AgentCommand(None, (agent_of(world),))
+    return RunOrder(command, agents, lands=lands)._replace(**more)
+
+
+def carry(world: World, *, report: Progress = ignore, **more: object) -> RunSummary:
+    """Run to the end in this process."""
+    return run(world.session(report=report), order(world, **more))  # type: ignore[arg-type]
+
+
+def results(summary: RunSummary) -> dict[str, str]:
+    """Return the result of each task."""
+    return {one.task: one.result.value for one in summary.results}
+
+
+def seen(world: World) -> list[str]:
+    """Return one line for each start of an agent: worker, task, first line of the prompt."""
+    path = world.state_dir / "seen"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_everything_lands(world: World) -> None:
+    """A conflict, a failed verification and a crash are repaired by the agents themselves."""
+    add(world, "plain")
+    add(world, "next", needs=["plain"])
+    add(world, "stacked", f"test -e next.txt && {COMMIT}", needs=["next:done"])
+    add(world, "one", "echo 1 >README; git add -A; git commit -q -m One")
+    add(world, "two", "echo 2 >README; git add -A; git commit -q -m Two")
+    add(world, "bad", f"touch bad; {COMMIT}")
+    add(world, "crash", CRASH_ONCE)
+    said: list[str] = []
+
+    def report(event: Event) -> None:
+        if isinstance(event, Notice):
+            said.append(event.text)
+
+    summary = carry(world, report=report, agents=3)
+    assert set(results(summary).values()) == {"landed"}, (summary, said)
+    assert summary.status == 0
+    assert (world.show("README"), world.show("crash.txt")) == ("both", "crash")
+    assert any(line.startswith("two came back (") for line in said), said
+    assert "plain has landed (command-1)" in said
+    assert [line.split()[1] for line in seen(world)].count("plain") == 1
+    assert world.task("crash").retry_count == 1
+    world.require_sound()
+
+
+def test_a_run_without_consent_to_land_stops_at_review(world: World) -> None:
+    """Without `lands` the work waits for a person, and so does work that requires an approval."""
+    add(world, "t1")
+    summary = carry(world, lands=False)
+    assert (results(summary), summary.status) == ({"t1": "in review"}, 0)
+    assert summary.next_command == "git worker land --all"
+    assert world.states("command-1", "t1") == ("IN_REVIEW", "VERIFYING")
+
+
+def test_an_agent_that_does_nothing_is_tried_again(world: World) -> None:
+    """An agent that hands nothing in fails its task, and a program that cannot start, too."""
+    add(world, "idle", ":")
+    summary = carry(world)
+    assert (results(summary), summary.status) == ({"idle": "failed"}, 1)
+    assert len(seen(world)) == 3
+    assert world.states("command-1", "idle") == ("FAILED", "BLOCKED")
+    assert "without handing in any work" in summary.results[0].detail
+    world.require_sound()
+
+
+def test_a_killed_agent_is_recovered(world: World) -> None:
+    """If agent and supervisor were killed, the worker continues its task at once."""
+    add(world, "t1", f"test -e x && {{ {COMMIT}; }} || {{ touch x; kill -9 $PPID $$; }}")
+    assert results(carry(world)) == {"t1": "landed"}
+    assert (len(seen(world)), world.task("t1").retry_count) == (2, 0)
+    world.require_sound()
+
+
+def test_a_run_that_cannot_work_is_refused(world: World) -> None:
+    """An unknown agent, a missing program and a worker's own run are refused before any change."""
+    add(world, "t1")
+    commands = (AgentCommand("nobody", ()), AgentCommand(None, ("/does/not/exist",)))
+    for command in commands:
+        with pytest.raises(NotFound):
+            run(world.session(), RunOrder(command, 1))
+    with pytest.raises(Invalid, match="no agent to run"):
+        run(world.session(), RunOrder(AgentCommand(None, ()), 1))
+    with pytest.raises(Refused, match="cannot run other agents"):
+        run(world.session(identity="auth"), order(world))
+    (start,) = plan_run(world.session(), order(world)).actions
+    assert (start.worker, start.task, start.is_new) == ("command-1", "t1", True)
+    assert world.task("t1").status == "READY"
+
+
+def test_a_killed_run_is_continued(world: World) -> None:
+    """After kill -9 the same command takes living agents over, and a second one shares them."""
+    gate = world.root.parent / "gate"
+    for task in ("t1", "t2", "t3"):
+        add(world, task, f"while ! test -e {gate}; do sleep 0.05; done; {COMMIT}")
+    words = ("run", "-j", "2", "--land", "--", agent_of(world))
+    with running(world.root, *words) as first:
+        wait_until(lambda: len(seen(world)) == 2)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    assert {world.task(task).status.value for task in ("t1", "t2")} == {"IN_PROGRESS"}
+    with running(world.root, *words) as second:
+        gate.touch()
+        third = run_program(world.root, *words)
+        assert second.wait() == 0
+    rows = [line.split("\t")[:2] for line in third.out.splitlines()]
+    assert rows == [["t1", "landed"], ["t2", "landed"], ["t3", "landed"]], third
+    assert sorted(line.split()[1] for line in seen(world)) == ["t1", "t2", "t3"]
+    world.require_sound()
+
+
+def test_an_interrupted_run_is_continued(world: World) -> None:
+    """The second interrupt stops the agents without counting an attempt; a new run goes on."""
+    add(world, "t1", f"test -e x && {{ {COMMIT}; }} || {{ touch x; exec sleep 60; }}")
+    words = ("run", "--land", "--", agent_of(world))
+    with running(world.root, *words) as first:
+        wait_until(lambda: (world.root / "worktrees" / "t1" / "x").exists())
+        first.send_signal(signal.SIGINT)
+        first.send_signal(signal.SIGTERM)
+        assert first.wait() == 130
+    assert world.states("command-1", "t1") == ("FAILED", "READY")
+    answer = run_program(world.root, *words)
+    assert (answer.status, answer.out) == (0, "t1\tlanded\tcommand-1\t\n")
+    assert world.task("t1").retry_count == 0
+    world.require_sound()

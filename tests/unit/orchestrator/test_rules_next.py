@@ -1,0 +1,182 @@
+"""Which agent starts next, and when a run looks again or ends."""
+
+import pytest
+
+from gitworker.model.run_outcome import RunOutcome
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+from gitworker.orchestrator.rules_next import (
+    Action,
+    Facts,
+    Limits,
+    SlotFacts,
+    Step,
+    decide,
+    is_free,
+    is_slot,
+    limits_of,
+    prefix_of,
+    slot_step,
+)
+
+W = WorkerState
+LIMITS = Limits(2, lands=True, rounds=3)
+
+
+def slot(state: WorkerState, number: int = 1, **facts: object) -> SlotFacts:
+    """Return the facts of a slot whose agent has run."""
+    base = SlotFacts(
+        f"command-{number}", state, f"t{number}", task_status=TaskStatus.IN_PROGRESS, has_run=True
+    )
+    return base._replace(**facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "step"),
+    [
+        (slot(W.WORKING, lives=True), Step.RUN),
+        (slot(W.FAILED, lives=True), Step.RUN),
+        (slot(W.ASSIGNED), Step.START),
+        (slot(W.IN_REVIEW), Step.LAND),
+        (slot(W.IN_REVIEW, requires_approval=True), Step.REVIEW),
+        (slot(W.APPROVED, requires_approval=True), Step.LAND),
+        (slot(W.IN_REVIEW, is_refused=True), Step.REVIEW),
+        (slot(W.STALE, stale_from=W.IN_REVIEW), Step.LAND),
+        (slot(W.COMPLETED), Step.REST),
+        (slot(W.FAILED), Step.REST),
+        (slot(W.WORKING), Step.RECOVER),
+        (slot(W.STALE, stale_from=W.WORKING), Step.RECOVER),
+        (slot(W.WORKING, outcome=RunOutcome.NOTHING), Step.FAIL),
+        (slot(W.WORKING, outcome=RunOutcome.SENT_BACK), Step.FAIL),
+        (slot(W.WORKING, outcome=RunOutcome.WAITING), Step.CONTINUE),
+        (slot(W.WORKING, has_run=False), Step.LEAVE),
+        (slot(W.WORKING, waits_for_author=True, returned_by="merge_conflict"), Step.ROUND),
+        (slot(W.WORKING, waits_for_author=True, returned_by="withdrawn"), Step.LEAVE),
+        (
+            slot(W.WORKING, waits_for_author=True, returned_by="verify_failed", rounds=4),
+            Step.LEAVE,
+        ),
+        (slot(W.WORKING, task_status=TaskStatus.WAITING_INPUT), Step.WAIT),
+        (slot(W.WORKING, task_status=TaskStatus.PAUSED), Step.WAIT),
+        (slot(W.WORKING, task_status=TaskStatus.PAUSED, wait_until_ms=11), Step.WAIT),
+        (slot(W.WORKING, task_status=TaskStatus.PAUSED, wait_until_ms=10), Step.CONTINUE),
+    ],
+)
+def test_the_step_of_a_slot(facts: SlotFacts, step: Step) -> None:
+    """State, task, last run and verdict decide the next step of a slot."""
+    assert slot_step(facts, LIMITS, now=10) is step
+
+
+def test_nothing_lands_without_consent_or_after_an_interrupt() -> None:
+    """Work stays in review if the run does not land, and after an interrupt."""
+    for limits in (LIMITS._replace(lands=False), LIMITS._replace(starts=False)):
+        assert slot_step(slot(W.IN_REVIEW), limits, now=0) is Step.REVIEW
+
+
+def test_tasks_start_in_their_order_as_far_as_slots_are_free() -> None:
+    """A living agent takes one place, the READY tasks get the free ones with the lowest ids."""
+    facts = Facts(
+        (slot(W.WORKING, 1, lives=True),), ready=("a", "b", "c"),
+        taken=frozenset({"command-1", "command-3"}), skipped=frozenset({"a"}),
+    )  # fmt: skip
+    plan = decide(facts, LIMITS._replace(agents=3), agent="command", now=0)
+    assert plan.actions == (
+        Action(Step.START, "command-2", "b", is_new=True),
+        Action(Step.START, "command-4", "c", is_new=True),
+    )
+    assert (plan.running, plan.is_over) == (1, False)
+
+
+def test_work_that_has_begun_comes_first() -> None:
+    """Ended agents are settled at once; limits, rounds and retries come before new tasks."""
+    back = slot(W.WORKING, 2, waits_for_author=True, returned_by="changes_requested")
+    paused = slot(W.WORKING, 3, task_status=TaskStatus.PAUSED, wait_until_ms=0)
+    facts = Facts(
+        (slot(W.WORKING, 1, outcome=RunOutcome.NOTHING), back, paused, slot(W.FAILED, 4)),
+        ready=("t4", "new"),
+    )
+    plan = decide(facts, LIMITS._replace(agents=4), agent="command", now=0)
+    assert [(one.step, one.task, one.is_new) for one in plan.actions] == [
+        (Step.FAIL, "t1", False), (Step.CONTINUE, "t3", False), (Step.ROUND, "t2", False),
+        (Step.START, "t4", False), (Step.START, "new", True),
+    ]  # fmt: skip
+
+
+def test_a_run_begins_a_limited_number_of_tasks() -> None:
+    """With a limit of new tasks, tasks that have begun still start again."""
+    facts = Facts((slot(W.FAILED, 4),), ready=("a", "b", "t4"))
+    for begins, tasks in ((0, ["t4"]), (1, ["a", "t4"])):
+        plan = decide(facts, LIMITS._replace(begins=begins), agent="command", now=0)
+        assert [one.task for one in plan.actions] == tasks
+
+
+def test_a_step_that_failed_is_not_repeated() -> None:
+    """A worker whose step failed in this run is left to a person."""
+    facts = Facts((slot(W.WORKING), slot(W.ASSIGNED, 2)), skipped=frozenset({"t1", "t2"}))
+    plan = decide(facts, LIMITS, agent="command", now=0)
+    assert (plan.actions, plan.is_over) == ((), True)
+
+
+def test_a_failed_worker_without_worktree_is_not_used() -> None:
+    """Without its worktree a failed worker has nothing to continue: another one gets the task."""
+    facts = Facts(
+        (slot(W.FAILED, 1, has_worktree=False),), ready=("t1",), taken=frozenset({"command-1"})
+    )
+    plan = decide(facts, LIMITS, agent="command", now=0)
+    assert [one.worker for one in plan.actions] == ["command-2"]
+
+
+def test_one_landing_at_a_time() -> None:
+    """While a landing runs no other one begins, and the run is not over."""
+    facts = Facts((slot(W.IN_REVIEW),))
+    assert decide(facts, LIMITS, agent="command", now=0).land == ("command-1",)
+    plan = decide(facts._replace(is_landing=True), LIMITS, agent="command", now=0)
+    assert (plan.land, plan.is_over) == ((), False)
+
+
+def test_a_run_waits_for_the_earliest_deadline() -> None:
+    """The end of a limit or a retry keeps a run alive, unless it was interrupted."""
+    paused = slot(W.WORKING, task_status=TaskStatus.PAUSED, wait_until_ms=50)
+    facts = Facts((paused, slot(W.WORKING, 2, task_status=TaskStatus.WAITING_INPUT)))
+    assert decide(facts, LIMITS, agent="command", now=0).wake_at_ms == 50
+    plan = decide(facts._replace(next_retry_ms=40), LIMITS, agent="command", now=0)
+    assert (plan.wake_at_ms, plan.is_over) == (40, False)
+    stopped = decide(facts, LIMITS._replace(starts=False), agent="command", now=0)
+    assert (stopped.wake_at_ms, stopped.is_over) == (None, True)
+
+
+def test_a_run_is_over_if_nothing_is_left() -> None:
+    """Without agents, actions, landings and deadlines a run ends."""
+    facts = Facts((slot(W.COMPLETED), slot(W.IN_REVIEW, requires_approval=True)), ready=("a",))
+    assert not decide(facts, LIMITS, agent="command", now=0).is_over
+    assert decide(facts._replace(ready=()), LIMITS, agent="command", now=0).is_over
+    assert not decide(facts, LIMITS._replace(starts=False), agent="command", now=0).actions
+
+
+def test_limits_of_the_project() -> None:
+    """The run's number of agents comes before the project's; a paused project begins nothing."""
+    rest = {"lands": True, "rounds": 3, "starts": True}
+    assert limits_of((2, "ACTIVE"), agents=None, begins=None, **rest) == LIMITS
+    assert limits_of((2, "ACTIVE"), agents=4, begins=1, **rest) == Limits(4, True, 3, 1)
+    assert limits_of((2, "PAUSED"), agents=None, begins=None, **rest).begins == 0
+
+
+@pytest.mark.parametrize(
+    ("agent", "prefix"),
+    [("claude", "claude-"), ("My Agent", "my-agent-"), ("***", "command-"), ("-x", "x-")],
+)
+def test_the_ids_of_an_agents_workers(agent: str, prefix: str) -> None:
+    """The ids are made of the agent's name, as far as a worker id allows it."""
+    assert prefix_of(agent) == prefix
+    assert is_slot(f"{prefix}12", agent)
+
+
+@pytest.mark.parametrize("worker", ["claude", "claude-", "claude-x", "claude-1234567", "codex-1"])
+def test_other_workers_are_no_slots(worker: str) -> None:
+    """Only the agent's name with a short number is a slot."""
+    assert not is_slot(worker, "claude")
+
+
+def test_states_of_workers() -> None:
+    """Idle and completed workers are free."""
+    assert [state for state in W if is_free(state)] == [W.IDLE, W.COMPLETED]
