@@ -8,6 +8,7 @@ from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.detach import detach
 from gitworker.agents.restart import CONTINUED
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
+from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
 from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
@@ -109,7 +110,8 @@ def _prompt_options(
     if step is Step.START and slot.facts.outcome is not None:
         return ()  # another attempt after a failure begins with the task's text
     continued = _continued(session, command, worker)
-    return ("-m", CONTINUED, *continued) if continued else ()
+    words = CONTINUED if slot.facts.wait_until_ms is None else LIMIT_ENDED
+    return ("-m", words, *continued) if continued else ()
 
 
 def _continued(session: Session, command: AgentCommand, worker: Worker) -> tuple[str, ...]:

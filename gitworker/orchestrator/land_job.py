@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gitworker.processes.jobs import start_readable, wait_job
+from gitworker.processes.jobs import start_readable
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CHUNK = 65_536
 class LandJob:
     """A running `git worker land`; `fileno` is readable when it has printed something or ended."""
 
-    __slots__ = ("_fd", "_output", "_pid", "workers")
+    __slots__ = ("_fd", "_output", "workers")
 
     def __init__(self, session: Session, workers: Sequence[str]) -> None:
         """Start the landing of workers; an interrupt of our terminal does not reach it."""
@@ -33,7 +33,7 @@ class LandJob:
         env = {name: value for name, value in os.environ.items() if name not in left_out}
         self.workers = tuple(workers)
         self._output = bytearray()
-        self._pid, self._fd = start_readable(argv, cwd=session.main_top, env=env)
+        self._fd = start_readable(argv, cwd=session.main_top, env=env)
 
     def fileno(self) -> int:
         """Return the descriptor of its output."""
@@ -47,7 +47,6 @@ class LandJob:
         except BlockingIOError:
             return False
         os.close(self._fd)
-        wait_job(self._pid)
         return True
 
     def refusals(self) -> dict[str, str]:

@@ -33,6 +33,7 @@ from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.store.tasks import project_limits
+from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class RunOrder(NamedTuple):
 
     `agents` run at once (None: the project's number). `lands`: work that needs no approval lands.
     `begins` new tasks at most (None: no limit; 0: only work that has begun goes on). `is_single`:
-    one tick.
+    one tick. `plan` is a file with tasks that are brought into the queue first.
     """
 
     command: AgentCommand
@@ -59,6 +60,7 @@ class RunOrder(NamedTuple):
     lands: bool = False
     begins: int | None = None
     is_single: bool = False
+    plan: str | None = None
 
     @property
     def agent(self) -> str:
@@ -75,8 +77,10 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     """
     _require_possible(session, order)
     session = session._replace(actor=ORCHESTRATOR)
+    planned = () if order.plan is None else import_plan(session, order.plan).tasks
     with Interrupts() as interrupts, listen(session) as waker:
         work = _Work(session, order, interrupts)
+        work.scope.update(planned)
         while not work.tick():
             work.wait(waker)
         return work.summary()
@@ -148,7 +152,7 @@ class _Work:
         self.interrupts.take()
 
     def summary(self) -> RunSummary:
-        """Return the results of all tasks that were open or had a worker in this run."""
+        """Return the results of the tasks that were open at the beginning, or are so now."""
         if self.interrupts.number:
             restart_stopped(self.session)
         return read_summary(
@@ -163,7 +167,6 @@ class _Work:
             refused=self.versions,
         )  # fmt: skip
         self._note_refused()
-        self.scope |= {slot.worker.task for slot in self.picture.slots.values()} - {""}
         for one in read_results(self.session, self.picture, self._obstacles()):
             if self.lines.get(one.task) != one.line:
                 if one.task in self.lines and is_news(one):
@@ -178,6 +181,7 @@ class _Work:
         if action.step in WORDS:
             self._say(action_text(action))
             self.lines.setdefault(action.task, "")
+            self.scope.add(action.task)
         try:
             carry_out(
                 self.session, self.order.command, action, self.picture.slots.get(action.worker)

@@ -45,16 +45,16 @@ def start_reporting(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tup
         return stream.readline(), pid
 
 
-def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tuple[int, int]:
-    """Start a detached command; return its process and the descriptor of its output.
+def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> int:
+    """Start a detached command; return the descriptor of its output, which the caller closes.
 
-    Reading never blocks. The caller closes the descriptor at its end, and then calls `wait_job`.
+    Reading never blocks.
     """
     _reap()
     pid, fd = proc.spawn_reporting(argv, cwd=cwd, env=env)
     _started.add(pid)
     os.set_blocking(fd, False)
-    return pid, fd
+    return fd
 
 
 def wait_job(pid: int) -> int:

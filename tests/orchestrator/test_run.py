@@ -17,6 +17,7 @@ from gitworker.store.records.task_needs import change_needs
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.queue.add_task import promote_if_free
 from gitworker.tasks.queue.rules_needs import parse_needs
+from tests.agents.rounds.test_limits import AGENT as LIMITED
 from tests.cli.kit import run as run_program
 from tests.cli.kit import running
 from tests.workers.world import World, wait_until
@@ -114,6 +115,18 @@ def test_everything_lands(world: World) -> None:
     world.require_sound()
 
 
+def test_a_plan_is_one_command(world: World) -> None:
+    """The tasks of a plan land in their order, and the same command again has nothing to do."""
+    plan = world.root.parent / "plan.md"
+    plan.write_text("- [ ] a: First\n- [ ] b: Second (needs: a)\n")
+    (world.root.parent / "agent.sh").write_text(f"#!/bin/sh\n{COMMIT}\n")
+    words = ("run", str(plan), "--land", "--", agent_of(world))
+    first, again = run_program(world.root, *words), run_program(world.root, *words)
+    assert first.out == "a\tlanded\t-\t\nb\tlanded\tcommand-1\t\n", first
+    assert (again.status, again.out) == (0, first.out), again
+    assert world.git("log", "--format=%s", "-3").splitlines() == ["Work", "Work", "Start"]
+
+
 def test_a_run_without_consent_to_land_stops_at_review(world: World) -> None:
     """Without `lands` the work waits for a person, and so does work that requires an approval."""
     add(world, "t1")
@@ -192,4 +205,19 @@ def test_an_interrupted_run_is_continued(world: World) -> None:
     answer = run_program(world.root, *words)
     assert (answer.status, answer.out) == (0, "t1\tlanded\tcommand-1\t\n")
     assert world.task("t1").retry_count == 0
+    world.require_sound()
+
+
+def test_a_limit_is_waited_for(world: World) -> None:
+    """After a limit of its model a known agent continues its session, and no attempt is counted."""
+    program = Path(agent_of(world))
+    program.write_text(LIMITED)
+    for name, value in (("command", str(program)), ("resume", str(program)), ("input", "prompt"),
+                        ("stream", "claude")):  # fmt: skip
+        world.git("config", f"worker.agents.own.{name}", value)
+    add(world, "t1", "Go")
+    summary = carry(world, command=AgentCommand("own", ()))
+    assert results(summary) == {"t1": "landed"}
+    assert "The limit of your model has ended." in (world.state_dir / "seen").read_text()
+    assert (world.task("t1").retry_count, len(world.messages("agent_started"))) == (0, 2)
     world.require_sound()

@@ -6,14 +6,16 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
 from gitworker.cli.commands.work.supervised import OptionalRunner, program_of
-from gitworker.cli.options import Seconds
+from gitworker.cli.options import Seconds, Text
 from gitworker.errors import Invalid
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.results import json_plan, json_summary, render_plan, render_summary
 from gitworker.orchestrator.run import RunOrder
+from gitworker.rules_text import quoted
 
 
 @click.command("run", cls=OptionalRunner)
+@click.argument("plan", required=False, metavar="[PLAN]", type=Text())
 @click.option("--agent", "name", metavar="NAME", help="Run a known agent, such as claude.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N",
@@ -33,6 +35,7 @@ from gitworker.orchestrator.run import RunOrder
 @click.pass_context
 def command(
     ctx: click.Context,
+    plan: str | None,
     name: str | None,
     jobs: int | None,
     lands: bool,
@@ -44,10 +47,11 @@ def command(
 ) -> int:
     """Hand tasks to agents until nothing is left to do.
 
-    Starts an agent for each task that is READY, in the order of priority and age, at most N at
-    once. Each task gets a worker (claude-1, claude-2, …) with a branch and a worktree of its own.
-    --agent names a known agent (see `exec`); without it, the words after -- are the command, in
-    which {prompt} is the task's text.
+    With PLAN, the tasks of that file are brought into the queue first, as by `task import`. Then an
+    agent starts for each task that is READY, in the order of priority and age, at most N at once.
+    Each task gets a worker (claude-1, claude-2, …) with a branch and a worktree of its own. --agent
+    names a known agent (see `exec`); without it, the words after -- are the command, in which
+    {prompt} is the task's text. A task that wishes for another agent gets that one.
 
     With --land, handed-in work that needs no approval is approved as `verifier`, verified and
     landed. Without it, the work waits for your review: `git worker land --all`. If work comes back
@@ -64,7 +68,7 @@ def command(
     is kept, and the same command continues it.
 
     \b
-      git worker run --agent claude -j 4 --land
+      git worker run plan.md --agent claude -j 4 --land
       git worker run -j 2 -- ./agent.sh {prompt}
       git worker run --agent codex --max 1
     """
@@ -74,8 +78,13 @@ def command(
         raise Invalid("--max and --drain exclude each other", "git worker run -h", code="usage")
     order = RunOrder(
         AgentCommand(None if name == "command" else name, tuple(words), limit_s),
-        agents=jobs, lands=lands, begins=0 if drain else begins, is_single=once,
+        agents=jobs, lands=lands, begins=0 if drain else begins, is_single=once, plan=plan,
     )  # fmt: skip
+    if dry_run and plan is not None:
+        raise Invalid(
+            "--dry-run shows the queue, and a plan changes it",
+            f"git worker task import {quoted(plan)}", code="usage",
+        )  # fmt: skip
     if dry_run:
         call.render(call.service().plan_run(order), render_plan, json_plan)
         return 0
