@@ -20,8 +20,9 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.spawn_data import SpawnData
+from gitworker.store.records.task_needs import stacked_needs_of
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.make_worktree import make_worktree
 from gitworker.worktrees.pool.pool import check_ahead, pool_directory, refill_pool
@@ -73,7 +74,8 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         with session.store.read() as reader:
             require_assignable(reader, request.worker, task, must_exist=request.must_exist)
         rescued = _find_rescued(session, task)
-        base, parent = choose_base(session, request.worker, task, start=request.start)
+        start = request.start or _needed_worker(session, task)
+        base, parent = choose_base(session, request.worker, task, start=start)
         if session.paths.is_uninstalled:
             from gitworker.workers.worktree_hooks import restore_hooks  # 10 ms, rare
 
@@ -114,6 +116,14 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
     publish_views(session, request.worker)
     run_setup(session, setup, worker)
     return SpawnedWorker(worker, path, branch, base)
+
+
+def _needed_worker(session: Session, task: TaskId) -> str | None:
+    """Return the worker on whose handed-in work a planned task is stacked, or None."""
+    with session.store.read() as reader:
+        needed = stacked_needs_of(reader, task)
+        worker = find_worker_of_task(reader, needed[0]) if needed else None
+    return worker and worker.worker_id
 
 
 def _new_task(session: Session, request: SpawnRequest) -> TaskId:

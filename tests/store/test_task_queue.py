@@ -8,6 +8,7 @@ from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
 from gitworker.store.api import Writer
+from gitworker.store.records.runs import find_prompt
 from gitworker.store.records.task_needs import (
     all_needs,
     change_needs,
@@ -178,3 +179,13 @@ def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
     plan = [row["detail"] for row in store.execute(asked, {"limit": 5, "now": 5})]
     assert len(plan) == 1
     assert index in plan[0]
+
+
+def test_the_prompt_has_all_that_the_agent_needs(store: Database) -> None:
+    """An agent reads the text, or else the title, then criteria, tests and context."""
+    with store.write() as writer:
+        insert_task_spec(writer, TaskSpec("a", "Title"), now=1)
+        insert_task_spec(writer, TaskSpec("b", "Title", "Text", test_commands=("make",)), now=1)
+    assert find_prompt(store, "a") == "Title"
+    assert find_prompt(store, "b") == "Text\n\nCommands that test the work:\n  make"
+    assert find_prompt(store, "lost") == ""

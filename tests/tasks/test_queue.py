@@ -64,6 +64,8 @@ def test_dependents_on_handed_in_work(world: World) -> None:
         assert stack_parent(reader, "styles") == "form"
         assert stack_parent(reader, "form") is None
     assert ready(world) == ["styles"]
+    spawned = world.spawn("ui", "styles")
+    assert spawned.base == world.tip("auth/form"), "it is stacked on the work that it needs"
 
 
 def test_ids_are_made_of_the_words(world: World) -> None:

@@ -2,8 +2,8 @@
 INSERT INTO tasks (id, title, requires_approval, max_retries, status_changed_at_ms, created_at_ms)
 VALUES (:task, :title, :requires_approval, :max_retries, :now, :now);
 
--- name: text — the text and the title of a task
-SELECT description, title FROM tasks WHERE id = :task;
+-- name: text — the text and the title of a task, and the fields that its agent reads
+SELECT description, title, acceptance_criteria, test_commands, attached_context FROM tasks WHERE id = :task;
 
 -- name: ids — the ids of all tasks
 SELECT id FROM tasks;
