@@ -9,6 +9,7 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import has_no_task, is_cancelled
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
+from gitworker.observe.trouble import read_trouble
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
@@ -64,11 +65,14 @@ def recycle(session: Session, name: str) -> Worker:
     if has_no_task(worker.state):
         _report_free(session, worker)
         return worker
+    later = read_trouble(session, worker)
     with session.store.write() as writer:
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
         clear_assignment(writer, worker.worker_id)
         stored = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
+    if later is not None:
+        session.report(Notice(f"{later.words}: {later.command}"))
     return stored
 
 

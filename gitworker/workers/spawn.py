@@ -67,7 +67,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
     prints the answer and then starts the pool's background job by `refill_pool`.
     """
     require_trusted_setup(session)
-    remove_landed_worktree(session, request.worker)
+    remove_landed_worktree(session, request.worker, start=request.start)
     with check_ahead(session), hold(session.worktree_lock, name="worktree"):
         task = request.task or _new_task(session, request)
         roll_back_spawns(session, worker=request.worker, task=task)

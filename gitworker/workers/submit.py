@@ -23,7 +23,8 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.trouble import read_old_worktree, read_trouble
+from gitworker.observe.later_commits import read_old_worktree
+from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files

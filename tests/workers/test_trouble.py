@@ -145,6 +145,7 @@ def test_commits_after_the_landing(world: World) -> None:
         "error: branch auth/login has 1 commit since its task landed", f"hint: {command}",
     ])  # fmt: skip
     assert ok(world.root, "show", "auth").endswith(f"next: {command}")
+    assert named_by_status(world) == command
     assert follow(world, command).status == 0
     assert world.tip("auth/login-2") == later
     ok(world.root, "start", "auth")

@@ -7,12 +7,14 @@ from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules import holds_task
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
+from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.trouble import read_trouble
-from gitworker.observe.workers.rules import SENDS_HEARTBEATS
+from gitworker.observe.workers.rules import SENDS_HEARTBEATS, has_landed
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
@@ -38,7 +40,7 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
 
 
 def check_branches(session: Session) -> Iterator[Finding]:
-    """Check that the branch of every worker that holds a task exists."""
+    """Check that workers with a task have their branch, and that no work was left on others."""
     holding = [w for w in _workers(session) if w.branch and holds_task(w.state)]
     present = read_refs(session.git, [worker.ref for worker in holding]) if holding else {}
     missing = [worker for worker in holding if worker.ref not in present]
@@ -46,7 +48,10 @@ def check_branches(session: Session) -> Iterator[Finding]:
         trouble = read_trouble(session, worker)
         message = f"branch {worker.branch} of {worker.worker_id} does not exist"
         yield fail("branches", message, trouble.command if trouble else REPAIR)
-    if not missing:
+    later = list(_later_commits(session))
+    for trouble in later:
+        yield warn("branches", trouble.words, trouble.command)
+    if not missing and not later:
         yield ok("branches", f"{len(holding)} in use, all in place")
 
 
@@ -75,6 +80,15 @@ def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
 def _workers(session: Session) -> list[Worker]:
     with session.store.read() as reader:
         return all_workers(reader)
+
+
+def _later_commits(session: Session) -> Iterator[Trouble]:
+    """Yield the branches that got commits after the landing of their task."""
+    for worker in _workers(session):
+        if has_landed(worker.state) and (trouble := read_trouble(session, worker)):
+            yield trouble
+    with session.store.read() as reader:
+        yield from (left.trouble for left in read_left_branches(reader, session))
 
 
 def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The conflicts and unusual worktrees of the work that waits for `hq`."""
+"""The conflicts, unusual worktrees and unusual branches that `hq` has to know."""
 
 from __future__ import annotations
 
@@ -6,20 +6,47 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import ref_of
-from gitworker.observe.inbox.rules import LANDING, REVIEW
+from gitworker.observe.inbox.inbox import InboxItem
+from gitworker.observe.inbox.rules import LANDING, REVIEW, STATE
+from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
 from gitworker.observe.workers.status import read_troubles
-from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.plumbing.refs import read_branches, read_refs
 from gitworker.store.records.screens import read_worker_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from gitworker.observe.inbox.inbox import InboxItem
     from gitworker.session import Session
+    from gitworker.store.api import Reader
 
 JUDGED = (REVIEW, LANDING)
+
+
+def troubles_of_others(
+    reader: Reader, session: Session, known: Collection[str]
+) -> Iterator[InboxItem]:
+    """Yield the unusual worktrees and branches of workers for which no other item is `known`.
+
+    Also the branches of earlier tasks that have got commits since their landing.
+    """
+    rows = [row for row in read_worker_rows(reader) if row.branch and row.worker_id not in known]
+    names = [ref_of(row.branch) for row in rows if row.branch]
+    common_dir, config = session.repository.common_dir, session.git_config
+    refs = read_branches(session.git, common_dir, names, git_config=config)
+    troubles = read_troubles(reader, rows, refs, session)
+    for row in rows:
+        if (trouble := troubles.get(row.worker_id)) is not None:
+            yield InboxItem(
+                STATE, row.worker_id, trouble.words, row.state_changed_at_ms,
+                command=trouble.command, task=row.task_id,
+            )  # fmt: skip
+    for left in read_left_branches(reader, session):
+        yield InboxItem(
+            STATE, left.worker, left.trouble.words, left.landed_at_ms,
+            command=left.trouble.command, task=left.task,
+        )  # fmt: skip
 
 
 def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxItem]:

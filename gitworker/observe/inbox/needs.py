@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.observe.inbox.findings import with_findings
+from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
@@ -58,8 +58,10 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
     """
     is_landing = is_held(session.queue_lock)
     with session.store.read() as reader:
-        workers = _workers(reader, session, is_landing=is_landing)
-        items = [*workers, *_messages(reader, session, limit)]
+        workers = list(_workers(reader, session, is_landing=is_landing))
+        known = {one.source for one in workers}
+        items = [*workers, *troubles_of_others(reader, session, known)]
+        items += _messages(reader, session, limit)
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     shown = with_findings(session, items[:limit])
     return Inbox(session.actor, clock.now_ms(), tuple(shown), has_more=len(items) > limit)

@@ -48,8 +48,10 @@ IDLE = "idle"
 PAUSED = "paused"
 QUESTION = "question"
 MESSAGE = "message"
-STATE = "branch"  # an item of a worker's inbox that is no message
-URGENCY = (QUESTION, BLOCKED, FAILED, "stale", PAUSED, IDLE, RETURNED, REVIEW, LANDING, MESSAGE)
+STATE = "branch"  # the state of a branch or worktree, which is no message
+URGENCY = (
+    QUESTION, BLOCKED, FAILED, "stale", PAUSED, IDLE, STATE, RETURNED, REVIEW, LANDING, MESSAGE,
+)  # fmt: skip
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 

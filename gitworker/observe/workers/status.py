@@ -10,6 +10,7 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
 from gitworker.observe.trouble import find_pause
@@ -23,6 +24,7 @@ from gitworker.observe.workers.returned import (
     returned_work,
 )
 from gitworker.observe.workers.rules import (
+    has_landed,
     is_handed_in,
     is_own,
     is_taken,
@@ -169,9 +171,12 @@ def read_troubles(
 ) -> dict[str, Trouble]:
     """Return the trouble of each worker that has any; git is started only for those."""
     last = all_tips(reader)
-    found = {}
+    found: dict[str, Trouble] = {}
     for row in rows:
-        if row.branch and should_have_worktree(row.state):
+        if row.branch and has_landed(row.state):
+            later = read_later_commits(reader, session, row, refs.get(ref_of(row.branch)))
+            found |= {row.worker_id: later} if later else {}
+        elif row.branch and should_have_worktree(row.state):
             ref = ref_of(row.branch)
             trouble = find_trouble(
                 session.git, session.repository.common_dir, row,

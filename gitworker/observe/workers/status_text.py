@@ -107,13 +107,9 @@ def _workers(
     status: StatusScreen, *, width: int | None, color: bool, include_all: bool
 ) -> list[str]:
     """Return the table of the workers, those at work first, and the number of those left out."""
-    old = Counter(is_old(one.state, age_ms=status.now_ms - one.since_ms) for one in status.workers)
+    old = Counter(_is_old(one, status.now_ms) for one in status.workers)
     shown = sorted(
-        (
-            one
-            for one in status.workers
-            if include_all or not is_old(one.state, age_ms=status.now_ms - one.since_ms)
-        ),
+        (one for one in status.workers if include_all or not _is_old(one, status.now_ms)),
         key=lambda one: (PLACES[one.state], one.worker),
     )
     lines = _table(shown, status.now_ms, width=width, color=color) if shown else []
@@ -122,6 +118,10 @@ def _workers(
         text = f"{count} completed more than a day ago: git worker status --all"
         lines += ["", cut(text, width)] if lines else [cut(text, width)]
     return lines
+
+
+def _is_old(line: WorkerLine, now_ms: int) -> bool:
+    return line.trouble is None and is_old(line.state, age_ms=now_ms - line.since_ms)
 
 
 def _table(
