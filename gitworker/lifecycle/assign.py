@@ -175,7 +175,9 @@ def _record_task(writer: Writer, session: Session, new: Assignment, now: int) ->
         set_task_text(writer, new.task, new.text)
     task = require_stored_task(writer, new.task)
     if waits_for_dependencies(task.status) and open_dependencies(writer, new.task):
-        raise Conflict(f"task {new.task} got a dependency meanwhile", "git worker list")
+        raise Conflict(
+            f"task {new.task} got a dependency meanwhile", f"git worker task why {new.task}"
+        )
     return task
 
 

@@ -25,8 +25,8 @@ HELP_WORDS = frozenset({"TASK", "TEXT", "WORKER"})  # the placeholders of the he
 NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "git worker list   # this work has landed: choose another task id",
-    TaskStatus.CANCELLED: "git worker undo --list   # undo its cancel by number",
-    TaskStatus.BLOCKED: "git worker list   # no retries are left: choose another task id",
+    TaskStatus.CANCELLED: "git worker task restart {}   # or undo it: git worker undo --list",
+    TaskStatus.BLOCKED: "git worker task restart {}",
 }
 
 
@@ -162,13 +162,15 @@ def task_refusal(
             f"git worker show {holder or task}",
         )
     if status in ENDED_HINTS and not (status is TaskStatus.BLOCKED and retries_left):
-        return Refused(f"task {task} is {status}", ENDED_HINTS[status])
+        return Refused(f"task {task} is {status}", ENDED_HINTS[status].format(task))
     if status is TaskStatus.FAILED and not retries_left:
         return Refused(
-            f"task {task} has FAILED and has no retries left", ENDED_HINTS[TaskStatus.BLOCKED]
+            f"task {task} has FAILED and has no retries left", f"git worker task restart {task}"
         )
     if status in (TaskStatus.DEFINED, TaskStatus.READY) and waits_for:
-        return Refused(f"task {task} waits for {', '.join(waits_for)}", "git worker list")
+        return Refused(
+            f"task {task} waits for {', '.join(waits_for)}", f"git worker task why {task}"
+        )
     if held:
         return Refused(f"task {task} is held back", f"git worker task release {task}")
     return None

@@ -31,13 +31,13 @@ def next_without_worker(
 ) -> str | None:
     """Return the command that continues a task that no worker has, or None."""
     if status is TaskStatus.CANCELLED:
-        return "git worker undo --list   # undo its cancel by number"
+        return f"git worker task restart {task}   # or undo it: git worker undo --list"
     if status not in ASSIGNABLE or waits_for:
         return None
     if held:
         return f"git worker task release {task}"
     if status in STOPPED and not retries_left:
-        return f"git worker spawn <worker> <task>   # {task} has no retries left"
+        return f"git worker task restart {task}"
     return f"git worker spawn '<worker>' {task}"
 
 

@@ -21,5 +21,5 @@ def test_stopped_tasks(scene: Scene) -> None:
     ok(scene.root, "cancel", "docs")
     (found,) = run(scene.root, "task", "list", "cancelled", "--json").document["tasks"]
     assert (found["task"], found["worker"]) == ("guide", None)
-    assert found["next"].startswith("git worker undo --list")
+    assert found["next"].startswith("git worker task restart guide   # or undo it")
     assert run(scene.root, "task", "list", "lost").status == 2

@@ -64,7 +64,7 @@ def stranger_refusal(known: TaskSpec, wanted: TaskSpec, line: int) -> GitWorkerE
     owner = f"the plan {known.plan_source}" if known.plan_source else "no plan"
     return Refused(
         f"line {line}: task {known.id} exists already and is of {owner}: give it another id",
-        f"git worker task text {known.id}",
+        f"git worker task show {known.id}",
         code="task_exists",
     )
 

@@ -73,7 +73,9 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
     with session.store.write() as writer:
         task = new.task or _new_id(writer, spec)
         if find_task(writer, task) is not None:
-            raise Refused(f"task {task} exists already", "git worker task list", code="task_exists")
+            raise Refused(
+                f"task {task} exists already", f"git worker task show {task}", code="task_exists"
+            )
         if new.parent is not None and find_task(writer, new.parent) is None:
             raise NotFound(f"there is no task {new.parent}", "git worker task list")
         insert_task_spec(writer, spec._replace(id=task), clock.now_ms())

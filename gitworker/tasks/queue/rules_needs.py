@@ -56,7 +56,7 @@ def need_refusal(task: str, need: Need, status: TaskStatus | None) -> GitWorkerE
     if status is TaskStatus.CANCELLED:
         return Refused(
             f"task {task} needs {need.task}, which was cancelled, so it could never start",
-            "git worker task list",
+            f"git worker task restart {need.task}",
             code="dead_dependency",
         )
     return None
@@ -102,7 +102,7 @@ def needs_refusal(task: str, status: TaskStatus) -> Refused | None:
         return None
     return Refused(
         f"task {task} is {status}, so it cannot get another dependency",
-        "git worker task list",
+        f"git worker task show {task}",
         code="moved_on",
     )
 
@@ -111,7 +111,9 @@ def hold_refusal(task: str, status: TaskStatus) -> Refused | None:
     """Return why a task cannot be held back, or None."""
     if not has_ended(status):
         return None
-    return Refused(f"task {task} is {status}, so there is nothing to hold", "git worker task list")
+    return Refused(
+        f"task {task} is {status}, so there is nothing to hold", f"git worker task show {task}"
+    )
 
 
 def _need(word: str) -> Need:

@@ -9,6 +9,7 @@ from gitworker.tasks.queue.rules_needs import (
     cycle_refusal,
     find_cycle,
     hold_refusal,
+    is_defined,
     need_refusal,
     need_text,
     needs_refusal,
@@ -77,5 +78,6 @@ def test_a_graph_without_a_cycle() -> None:
 def test_changes_that_come_too_late() -> None:
     """Dependencies can change until the task starts, and only an unfinished task is held."""
     assert {status for status in S if needs_refusal("a", status) is None} == {S.DEFINED, S.READY}
+    assert {status for status in S if is_defined(status)} == {S.DEFINED}
     ended = {status for status in S if hold_refusal("a", status) is not None}
     assert ended == {S.COMPLETED, S.CANCELLED}

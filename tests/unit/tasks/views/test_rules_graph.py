@@ -45,6 +45,7 @@ def test_the_choice() -> None:
     names = [task.id for task in chosen_tasks(TASKS, root=None, every=False)]
     assert names == ["b", "c", "d"]
     assert len(chosen_tasks(TASKS, root=None, every=True)) == 5
+    assert [task.id for task in chosen_tasks(TASKS, root="d", every=False)] == ["a", "b", "d"]
     assert [task.id for task in chosen_tasks(TASKS, root="b", every=False)] == ["a", "b", "d"]
 
 

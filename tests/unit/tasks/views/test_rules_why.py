@@ -97,6 +97,9 @@ GRAPH = {
     "e": [("w", S.IN_PROGRESS), ("r", S.READY)],
     "f": [("g", None)],
     "h": [("r", S.READY)],
+    "k": [("l", S.DEFINED), ("m", S.DEFINED)],
+    "l": [("r", S.READY)],
+    "m": [("r", S.READY), ("s", S.READY)],
 }
 
 
@@ -110,6 +113,7 @@ GRAPH = {
         ("f", "", ["g"]),
         ("h", "", ["r"]),
         ("r", "", []),
+        ("k", "", ["l", "r"]),
     ],
 )
 def test_the_chain_to_the_cause(task: str, held: str, chain: list[str]) -> None:
