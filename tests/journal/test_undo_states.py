@@ -147,18 +147,21 @@ def test_an_approval_that_was_replaced(world: World) -> None:
 
 # ---------------------------------------------------------------------------- skipping
 def test_skipped_operations(world: World) -> None:
-    """Without a number, undo takes the newest operation that can be undone, and names the rest."""
+    """Without a number, undo refuses a newest operation that stays, and names the older ones."""
     world.working("docs", "guide", {"d": "1\n"})
     cancel(world.session(), "docs")
     approved(world)
     world.land("auth")
     world.advance({"later": "1\n"})
-    done = undo(world.session())
-    assert (done.kind, done.worker.worker_id) == ("cancel", "docs")
-    assert [(one.record.kind, one.error.code) for one in done.skipped] == [
-        ("merge", "landed_for_good"),
-        ("approve", "later_first"),
-    ]
+    ((number,),) = world.query("SELECT MAX(id) FROM operations WHERE kind = 'cancel'")
+    with unchanged(world, "landed_for_good", Refused) as caught:
+        undo(world.session())
+    error = caught.value
+    assert error.message.endswith(f"can be undone is cancel {number} of docs")
+    assert error.hint
+    assert error.hint.startswith("git revert ")
+    assert error.hint.endswith(f"; or undo the older one: git worker undo {number}")
+    assert undo(world.session(), number).worker.worker_id == "docs"
 
 
 def test_a_number_skips_nothing(world: World) -> None:

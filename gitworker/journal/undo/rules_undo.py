@@ -8,6 +8,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
+REMARK = "   # "  # begins the part of a hint that is no command
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
 
@@ -109,6 +110,22 @@ def later_refusal(kind: str, later: tuple[int, str] | None) -> GitWorkerError | 
         f"the {kind} cannot be undone before the later {later_kind} ({number})",
         f"git worker undo {number}",
         code="later_first",
+    )
+
+
+def with_older(error: GitWorkerError, older: tuple[int, str], workers: str) -> GitWorkerError:
+    """Return the refusal of the newest operation with the number, kind and workers of an older one.
+
+    The hint remains the command for the newest one; the other command is its remark.
+    """
+    number, kind = older
+    named = f"{kind} {number} of {workers}" if workers else f"{kind} {number}"
+    command, _, remark = (error.hint or "git worker undo --list").partition(REMARK)
+    remarks = f"{remark}; " if remark else ""
+    return Refused(
+        f"{error.message}; the newest operation that can be undone is {named}",
+        f"{command}{REMARK}{remarks}or undo the older one: git worker undo {number}",
+        code=error.code,
     )
 
 

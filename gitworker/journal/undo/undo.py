@@ -21,6 +21,7 @@ from gitworker.journal.undo.records import (
     read_record,
     refuse_later,
 )
+from gitworker.journal.undo.rules_undo import listed, with_older
 from gitworker.journal.undo.undo_merge import plan_undo
 from gitworker.lifecycle.rules import may_undo
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
@@ -74,11 +75,12 @@ def undo(
 ) -> Undone:
     """Undo the newest operation, or the one with that number (`records.list_records`).
 
-    Without a number, newer operations that cannot be undone are skipped. If an interrupted undo was
-    finished just now, here or among the `settled` operations, it is the result: a repeated command
-    does not undo one operation more. Raises NotFound if there
-    is no such operation. Raises Refused if the worker has continued since, a later operation
-    depends on it, or the landing cannot be undone.
+    Without a number, newer operations of other callers that cannot be undone are skipped; a newer
+    one of the caller is refused, and the error names the older one that can be undone. If an
+    interrupted undo was finished just now, here or among the `settled` operations, it is the
+    result: a repeated command does not undo one operation more. Raises NotFound if there is no such
+    operation. Raises Refused if the worker has continued since, a later operation depends on it, or
+    the landing cannot be undone.
     """
     with hold(session.landing_lock, name="landing"):
         ended = [*settled, *finish_interrupted(session).ended]
@@ -127,10 +129,10 @@ def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | Non
 
 
 def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
-    """Return the newest record that can be undone, and append the newer ones to `skipped`.
+    """Return the caller's newest record, and append newer ones of others to `skipped`.
 
-    Raises the error of the newest one if no record can be undone. A stop since the newest one is
-    reported: it is no record, since `resume` takes the work up.
+    Raises the error of the newest one if it, or no record, can be undone. A stop since the newest
+    one is reported: it is no record, since `resume` takes the work up.
     """
     stopped = _newest_stop(session)
     for number, record in enumerate(newest_records(session, limit=TRIED_AT_MOST)):
@@ -139,6 +141,7 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
             session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
         refusal = _may_undo(session, record) or find_refusal(session, record)
         if refusal is None:
+            _require_newest(session, record, skipped)
             return record
         skipped.append(SkippedRecord(record, refusal))
     if skipped:
@@ -147,6 +150,18 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
         resume = f"git worker resume {stopped.worker_id}"
         raise NotFound(f"there is nothing to undo: {_stop_text(stopped)}", resume)
     raise NotFound("there is nothing to undo", "git worker log")
+
+
+def _require_newest(session: Session, record: Record, skipped: Sequence[SkippedRecord]) -> None:
+    """Raise the reason of a skipped record, unless `record` is the newest one of the caller.
+
+    An operation that the caller did not mean is only undone by its number.
+    """
+    own = (one for one in skipped if one.record.actor == session.actor)
+    newer = next(own, None) or (skipped[0] if record.actor != session.actor and skipped else None)
+    if newer is not None:
+        names = listed(record.workers)
+        raise with_older(newer.error, (record.number, record.kind), names)
 
 
 def _newest_stop(session: Session) -> Worker | None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitworker.errors import Refused
 from gitworker.journal.undo.rules_undo import (
     LandedWindow,
     events_back,
@@ -9,6 +10,7 @@ from gitworker.journal.undo.rules_undo import (
     landing_refusal,
     later_refusal,
     review_state_of,
+    with_older,
     worker_refusal,
 )
 from gitworker.model.task import TaskStatus
@@ -95,3 +97,21 @@ def test_the_state_of_the_review() -> None:
     """Only work in review and approved work has a state of the review."""
     found = {state: review_state_of(state) for state in W if review_state_of(state)}
     assert found == {W.IN_REVIEW: "pending", W.APPROVED: "approved"}
+
+
+@pytest.mark.parametrize(
+    ("hint", "workers", "said", "expected"),
+    [
+        (None, "docs", "cancel 3 of docs", "git worker undo --list   # or undo"),
+        ("git revert a..b   # new commits", "", "cancel 3", "git revert a..b   # new commits; or"),
+    ],
+)
+def test_an_older_operation(hint: str | None, workers: str, said: str, expected: str) -> None:
+    """The refusal of the newest operation names the number of an older one."""
+    error = with_older(Refused("no", hint, code="why"), (3, "cancel"), workers)
+    assert (error.code, error.message) == (
+        "why", f"no; the newest operation that can be undone is {said}",
+    )  # fmt: skip
+    assert error.hint
+    assert error.hint.startswith(expected)
+    assert error.hint.endswith("git worker undo 3")

@@ -22,16 +22,17 @@ SHOWN = 20
 def command(call: CommandLine, number: int | None, listing: bool, limit: int | None) -> None:
     """Undo the last approve, merge, cancel, reset, adopt or gc.
 
-    Without a number, undoes the newest operation that can be undone, and names the newer ones that
-    it skips. --list numbers all of them and shows which ones can be undone now. The worker returns
-    to its state before the operation. A landing is undone as a whole: the target moves back over
-    all work of the same fast-forward, its checkout with it, and the workers are APPROVED again,
-    with branch, worktree and uncommitted work as before. This is refused once other work has landed
-    or was committed on top, a remote has it, or another worker's branch begins there; the error
-    then suggests `git revert` with the commits. The removal of one landed worktree can be undone by
-    its own number. An adoption can be undone until its worker has begun. After a gc, the rescue
-    refs can be restored as long as git keeps their commits. A stop is not undone: `git worker
-    resume` takes the work up.
+    Without a number, undoes your newest operation. If that cannot be undone, the error names the
+    command that helps and the number of the newest operation that can be. Newer operations of other
+    callers are skipped and named. --list numbers all of them and shows which ones can be undone
+    now. The worker returns to its state before the operation. A landing is undone as a whole: the
+    target moves back over all work of the same fast-forward, its checkout with it, and the workers
+    are APPROVED again, with branch, worktree and uncommitted work as before. This is refused once
+    other work has landed or was committed on top, a remote has it, or another worker's branch
+    begins there; the error then suggests `git revert` with the commits. The removal of one landed
+    worktree can be undone by its own number. An adoption can be undone until its worker has begun.
+    After a gc, the rescue refs can be restored as long as git keeps their commits. A stop is not
+    undone: `git worker resume` takes the work up.
 
     \b
       git worker undo
