@@ -33,6 +33,10 @@ def test_a_queue(scene: Scene) -> None:
     assert "styles needs urgent needs styles" in answer.err
     assert run(scene.root, "task", "add", "x", "--id", "y").status == 2
     assert run(scene.root, "task", "add", "x", "--needs", "lost").status == 4
+    answer = run(scene.root, "task", "add", "x", "--agent", "claud")
+    assert (answer.status, "did you mean claude?" in answer.err) == (4, True)
+    (scene.root / "plan.md").write_text("- [ ] x: X\n- [ ] y: Y (agent: claud)\n")
+    assert "line 2: no agent is called" in run(scene.root, "task", "import", "plan.md").err
 
 
 def test_the_verbs(scene: Scene) -> None:

@@ -9,6 +9,7 @@ from gitworker.service.talk import TalkMethods
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.session import Session
     from gitworker.tasks.plan.import_plan import ImportedPlan
     from gitworker.tasks.queue.add_task import TaskInQueue
     from gitworker.tasks.queue.ready import ReadyTasks
@@ -35,7 +36,7 @@ class TaskMethods(TalkMethods):
 
         Without `task` its id is made of the title, or of the text's first line. `needs` has tasks
         as `X`, which must land before, or `X:done`, which must be handed in. Raises Refused for an
-        id that exists and for a cycle, NotFound for an unknown dependency.
+        id that exists and for a cycle, NotFound for an unknown dependency or agent.
         """
         from gitworker.model.ids import parse_task_id
         from gitworker.tasks.queue.add_task import NewTask, add_task
@@ -47,6 +48,7 @@ class TaskMethods(TalkMethods):
             parse_needs(needs), held, parent,
         )  # fmt: skip
         with self._acting() as session:
+            _require_agent(session, new.fields)
             return add_task(session, new)
 
     def import_plan(self, path: str, *, parent: str | None = None) -> ImportedPlan:
@@ -55,10 +57,11 @@ class TaskMethods(TalkMethods):
         A second import adds new tasks and updates those that have not started. Raises Invalid for a
         bad plan, Refused for a cycle and for the id of another task; the message names the line.
         """
+        from gitworker.agents.adapters.find_adapter import adapter_names
         from gitworker.tasks.plan.import_plan import import_plan
 
         with self._acting() as session:
-            return import_plan(session, path, parent=parent)
+            return import_plan(session, path, parent=parent, agents=adapter_names(session))
 
     def depend(self, task: str, needs: Sequence[str], *, drop: bool = False) -> TaskInQueue:
         """Let a task that has not started wait for others; with `drop`, no longer.
@@ -90,6 +93,7 @@ class TaskMethods(TalkMethods):
         from gitworker.workers.task_verbs.change import edit_task
 
         with self._acting() as session:
+            _require_agent(session, fields)
             return edit_task(session, task, fields)
 
     def show_task(self, task: str) -> ShownTask:
@@ -152,3 +156,11 @@ class TaskMethods(TalkMethods):
 
         with self._acting() as session:
             return cancel_task(session, task)
+
+
+def _require_agent(session: Session, fields: TaskFields) -> None:
+    """Raise NotFound if a task wants an agent that does not exist, so that nothing could run it."""
+    if fields.agent:
+        from gitworker.agents.adapters.find_adapter import find_adapter
+
+        find_adapter(session, fields.agent)

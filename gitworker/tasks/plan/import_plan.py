@@ -25,6 +25,7 @@ from gitworker.tasks.plan.rules_import import (
     Fate,
     fate_of,
     is_unstarted,
+    require_agents,
     require_sound,
     stranger_refusal,
     wanted_spec,
@@ -34,7 +35,7 @@ from gitworker.tasks.queue.promote import promote, publish_changes
 from gitworker.tasks.queue.rules_needs import need_refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from gitworker.model.task_spec import Need
     from gitworker.session import Session
@@ -58,13 +59,22 @@ class ImportedPlan(NamedTuple):
         return tuple(task for task, found in self.fates if found is fate)
 
 
-def import_plan(session: Session, path: str, *, parent: str | None = None) -> ImportedPlan:
+def import_plan(
+    session: Session,
+    path: str,
+    *,
+    parent: str | None = None,
+    agents: Collection[str] | None = None,
+) -> ImportedPlan:
     """Bring the tasks of a plan into the queue; with `parent` they are its subtasks.
 
-    Nothing is changed if anything is wrong. Raises NotFound for an unreadable file, Invalid for a
-    bad plan, Refused for a cycle and for the id of another task; the message names the line.
+    `agents` are the known ones, if they are to be checked. Nothing is changed if anything is wrong.
+    Raises NotFound for an unreadable file, Invalid for a bad plan, Refused for a cycle and for the
+    id of another task; the message names the line.
     """
     planned = read_plan(path)
+    if agents is not None:
+        require_agents(planned, agents)
     source = _source(session, path)
     base = TaskSpec(
         "", max_retries=session.settings.task_max_retries, parent_task_id=parent,

@@ -69,6 +69,16 @@ def stranger_refusal(known: TaskSpec, wanted: TaskSpec, line: int) -> GitWorkerE
     )
 
 
+def require_agents(tasks: Sequence[PlannedTask], agents: Collection[str]) -> None:
+    """Raise Invalid, naming the line, if a task wants an agent that does not exist."""
+    for task in tasks:
+        if task.fields.agent and task.fields.agent not in agents:
+            raise at_line(
+                task.line,
+                f"no agent is called {ascii(task.fields.agent)[:80]}: {', '.join(sorted(agents))}",
+            )
+
+
 def require_sound(
     tasks: Sequence[PlannedTask], known: Collection[str], needs: Mapping[str, Sequence[Need]]
 ) -> None:

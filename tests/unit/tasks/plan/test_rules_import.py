@@ -8,6 +8,7 @@ from gitworker.model.task_spec import Need, TaskSpec
 from gitworker.tasks.plan.rules_import import (
     Fate,
     fate_of,
+    require_agents,
     require_sound,
     stranger_refusal,
     wanted_spec,
@@ -56,6 +57,14 @@ def test_other_tasks_with_the_id() -> None:
     by_hand = stranger_refusal(TaskSpec("a", title="T"), renamed._replace(title="U"), 3)
     assert by_hand is not None
     assert "is of no plan" in by_hand.message
+
+
+def test_agents_of_a_plan() -> None:
+    """A task for an agent that does not exist is refused with its line."""
+    tasks = [planned_task(1, {"id": "a"}), planned_task(4, {"id": "b", "agent": "claud"})]
+    require_agents(tasks, ["claud"])
+    with pytest.raises(Invalid, match="line 4: no agent is called 'claud': claude, pi"):
+        require_agents(tasks, ["pi", "claude"])
 
 
 def test_needs_of_a_plan() -> None:

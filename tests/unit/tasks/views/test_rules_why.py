@@ -97,6 +97,7 @@ GRAPH = {
     "e": [("w", S.IN_PROGRESS), ("r", S.READY)],
     "f": [("g", None)],
     "h": [("r", S.READY)],
+    "n": [("w", S.IN_PROGRESS), ("v", S.IN_PROGRESS)],
     "k": [("l", S.DEFINED), ("m", S.DEFINED)],
     "l": [("r", S.READY)],
     "m": [("r", S.READY), ("s", S.READY)],
@@ -114,6 +115,7 @@ GRAPH = {
         ("h", "", ["r"]),
         ("r", "", []),
         ("k", "", ["l", "r"]),
+        ("n", "", ["w"]),
     ],
 )
 def test_the_chain_to_the_cause(task: str, held: str, chain: list[str]) -> None:
