@@ -17,7 +17,6 @@ from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Step
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.workers import Worker, find_worker, load_worker
-from gitworker.tasks.queue.stack_parent import stack_parent
 from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 if TYPE_CHECKING:
@@ -51,11 +50,7 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
         if slot is not None:
             expire_lost(session, slot.worker, reason=KILLED)
     elif action.is_new:
-        with session.store.read() as reader:
-            parent = stack_parent(reader, action.task)
-        wanted = SpawnRequest(
-            parse_worker_id(action.worker), parse_task_id(action.task), start=parent
-        )
+        wanted = SpawnRequest(parse_worker_id(action.worker), parse_task_id(action.task))
         spawned = spawn(session, wanted)
         refill_pool(session)
         _start(session, command, spawned.worker, ())

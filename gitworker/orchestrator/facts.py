@@ -13,6 +13,7 @@ from gitworker.processes.table import is_running
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_queue import ready_tasks
+from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, workers_assigned_by
 
@@ -31,6 +32,7 @@ class Slot(NamedTuple):
     task: StoredTask | None
     run: Run | None
     facts: SlotFacts
+    test_commands: tuple[str, ...] = ()
 
 
 class Picture(NamedTuple):
@@ -67,16 +69,18 @@ def read_picture(
     limit: int,
     skipped: Mapping[str, str],
     refused: Mapping[str, int],
+    tested: Mapping[str, int],
 ) -> Picture:
     """Read the slots of an agent and at most `limit` READY tasks in one snapshot.
 
-    `refused` maps workers whose landing was refused to the version of their row.
+    `refused` maps workers whose landing was refused to the version of their row, `tested` those
+    whose tests have passed.
     """
     with session.store.read() as reader:
         ours = workers_assigned_by(reader, ORCHESTRATOR)
         workers = all_workers(reader)
         slots = {
-            one.worker_id: _slot(reader, session.paths, one, refused)
+            one.worker_id: _slot(reader, session.paths, one, refused, tested)
             for one in workers
             if one.worker_id in ours and is_slot(one.worker_id, agent)
         }
@@ -90,16 +94,25 @@ def read_picture(
     return Picture({str(name): slot for name, slot in slots.items()}, facts)
 
 
-def _slot(reader: Reader, paths: StatePaths, worker: Worker, refused: Mapping[str, int]) -> Slot:
+def _slot(
+    reader: Reader,
+    paths: StatePaths,
+    worker: Worker,
+    *versions: Mapping[str, int],
+) -> Slot:
+    refused, tested = versions
     task = None if worker.task_id is None else find_task(reader, worker.task_id)
     run = find_latest_run(reader, worker.worker_id)
     result = find_run_result(reader, worker.worker_id, worker.task_id)
+    spec = None if task is None else find_task_spec(reader, task.id)
+    commands = () if spec is None else spec.test_commands
     tally = count_runs(reader, worker.worker_id, worker.task_id)
     facts = SlotFacts(
         worker.worker_id, worker.state, worker.task_id,
         task_status=None if task is None else task.status,
         stale_from=worker.stale_from,
         requires_approval=task is not None and task.requires_approval,
+        verification=None if spec is None else spec.verification_type,
         lives=run is not None and _lives(reader, paths, run),
         has_run=result is not None,
         outcome=None if result is None else result.outcome,
@@ -109,8 +122,9 @@ def _slot(reader: Reader, paths: StatePaths, worker: Worker, refused: Mapping[st
         wait_until_ms=_limit_end(result, tally.limits),
         is_refused=refused.get(worker.worker_id) == worker.version,
         has_worktree=worker.worktree is not None,
+        has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
     )  # fmt: skip
-    return Slot(worker, task, run, facts)
+    return Slot(worker, task, run, facts, commands)
 
 
 def _lives(reader: Reader, paths: StatePaths, run: Run) -> bool:

@@ -12,7 +12,7 @@ from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.project import ProjectStatus
 from gitworker.model.run_outcome import RunOutcome
-from gitworker.model.task import TaskStatus
+from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
 
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
@@ -28,6 +28,7 @@ class Step(Enum):
     ROUND = "round"  # its work came back: the agent starts with the reason
     CONTINUE = "continue"  # a limit has ended, or a question was answered
     WAIT = "wait"  # for the end of a limit, or for an answer
+    CHECK = "check"  # the test commands of its task
     LAND = "land"
     REVIEW = "review"  # by a person
     FAIL = "fail"  # its agent ended without handing anything in
@@ -46,7 +47,7 @@ class SlotFacts(NamedTuple):
 
     `lives`: its agent or its supervisor runs. `rounds` counts the runs that handed in, or whose
     work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
-    of this version was refused.
+    of this version was refused. `has_tests`: the test commands of its task have not passed yet.
     """
 
     worker: str
@@ -64,6 +65,8 @@ class SlotFacts(NamedTuple):
     wait_until_ms: int | None = None
     is_refused: bool = False
     has_worktree: bool = True
+    has_tests: bool = False
+    verification: VerificationType | None = VerificationType.AUTO_TEST
 
     @property
     def real_state(self) -> WorkerState:
@@ -87,7 +90,8 @@ class Limits(NamedTuple):
 class Facts(NamedTuple):
     """The slots, the READY tasks in their order, and the time of the next retry.
 
-    `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start.
+    `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start,
+    `checking` the workers whose tests run.
     """
 
     slots: tuple[SlotFacts, ...]
@@ -96,6 +100,7 @@ class Facts(NamedTuple):
     skipped: frozenset[str] = frozenset()
     next_retry_ms: int | None = None
     is_landing: bool = False
+    checking: frozenset[str] = frozenset()
 
 
 class Action(NamedTuple):
@@ -108,13 +113,17 @@ class Action(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The actions of one tick, the workers to land, the time to look again; `is_over`: the end."""
+    """The actions of one tick, the workers to land and to test, the time to look again.
+
+    `is_over`: nothing is left to do.
+    """
 
     actions: tuple[Action, ...]
     land: tuple[str, ...]
     wake_at_ms: int | None
     running: int
     is_over: bool
+    check: tuple[str, ...] = ()
 
 
 def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
@@ -122,6 +131,8 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     state = slot.real_state
     if slot.lives:
         return Step.RUN
+    if state is WorkerState.IN_REVIEW and slot.has_tests and limits.starts:
+        return Step.CHECK
     if state in HANDED_IN:
         return Step.LAND if _may_land(slot, limits) else Step.REVIEW
     if state is not WorkerState.WORKING:
@@ -159,8 +170,11 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     actions = (*settled, *[*waiting, *begun][:free])
     land = tuple(slot.worker for step, slot in steps if step is Step.LAND)
     wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
-    is_over = not (running or actions or facts.is_landing or land or wake is not None)
-    return Plan(actions, () if facts.is_landing else land, wake, running, is_over)
+    untested = [slot.worker for step, slot in steps if step is Step.CHECK]
+    check = tuple(worker for worker in untested if worker not in facts.checking)
+    is_busy = running or facts.is_landing or facts.checking
+    is_over = not (is_busy or actions or land or check or wake is not None)
+    return Plan(actions, () if facts.is_landing else land, wake, running, is_over, check)
 
 
 def limits_of(
@@ -207,7 +221,8 @@ def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
 
 def _may_land(slot: SlotFacts, limits: Limits) -> bool:
     """Return whether a slot's work lands without a person: approved, or without a need for it."""
-    is_allowed = slot.real_state is WorkerState.APPROVED or not slot.requires_approval
+    is_automatic = slot.verification is VerificationType.AUTO_TEST and not slot.requires_approval
+    is_allowed = slot.real_state is WorkerState.APPROVED or is_automatic
     return limits.lands and limits.starts and is_allowed and not slot.is_refused
 
 

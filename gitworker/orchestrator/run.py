@@ -23,9 +23,10 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.orchestrator.carry_out import AgentCommand, carry_out
+from gitworker.orchestrator.check_job import CheckJob
 from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
 from gitworker.orchestrator.interrupts import Interrupts
-from gitworker.orchestrator.land_job import LandJob
+from gitworker.orchestrator.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Limits, Plan, decide, limits_of
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
@@ -35,6 +36,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.store.tasks import project_limits
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
+from gitworker.workers.review import reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +91,9 @@ def run(session: Session, order: RunOrder) -> RunSummary:
 def plan_run(session: Session, order: RunOrder) -> Plan:
     """Return the first actions of a run without carrying them out."""
     _require_possible(session, order)
-    picture = read_picture(session, order.agent, limit=READY_AT_ONCE, skipped={}, refused={})
+    picture = read_picture(
+        session, order.agent, limit=READY_AT_ONCE, skipped={}, refused={}, tested={}
+    )
     limits = _limits(session, order, begun=0, starts=True)
     return decide(picture.facts, limits, agent=order.agent, now=clock.now_ms())
 
@@ -98,8 +102,8 @@ class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "interrupts", "landing", "lines", "order", "picture", "plan", "refused", "scope",
-        "session", "skipped", "stopped", "versions",
+        "begun", "checks", "interrupts", "landing", "lines", "order", "picture", "plan", "refused",
+        "scope", "session", "skipped", "stopped", "tested", "versions",
     )  # fmt: skip
 
     def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
@@ -109,6 +113,8 @@ class _Work:
         self.begun = 0
         self.stopped = False
         self.landing: LandJob | None = None
+        self.checks: dict[str, CheckJob] = {}
+        self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
         self.refused: dict[str, str] = {}  # workers that could not land, with the reason
         self.versions: dict[str, int] = {}  # of their rows at that time
@@ -123,10 +129,15 @@ class _Work:
         settle(self.session)
         drain(self.session)
         self._end_landing()
+        self._end_checks()
         with _hold_tick(self.session):
             self._look()
             self._stop_agents()
             acted = [self._act(action) for action in self.plan.actions]
+        for worker in self.plan.check:
+            slot = self.picture.slots[worker]
+            self.checks[worker] = CheckJob(self.session, slot.worker, slot.test_commands)
+            self._say(f"testing {slot.worker.task} ({worker})")
         if self.plan.land:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
@@ -136,16 +147,17 @@ class _Work:
 
     def wait(self, waker: Waker) -> None:
         """Wait until something has changed, or until the earliest deadline."""
-        if self.plan.actions or self.plan.land:
+        if self.plan.actions or self.plan.land or self.plan.check:
             return  # the last actions made them possible
         left_s = math.inf
         if self.plan.wake_at_ms is not None:
             left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
-        if self.plan.running:
+        if self.plan.running or self.checks:
             left_s = min(left_s, LOOK_AT_MOST_S)
         with _process_ends(self.picture.watched) as also:
-            if self.landing is not None:
-                also[self.landing.fileno()] = select.POLLIN
+            for job in (self.landing, *self.checks.values()):
+                if job is not None:
+                    also[job.fileno()] = select.POLLIN
             if self.interrupts.fileno() >= 0:
                 also[self.interrupts.fileno()] = select.POLLIN
             waker.wait(left_s, also=also)
@@ -164,7 +176,7 @@ class _Work:
         """Read the facts, report the changes, and decide."""
         self.picture = read_picture(
             self.session, self.order.agent, limit=READY_AT_ONCE, skipped=self.skipped,
-            refused=self.versions,
+            refused=self.versions, tested=self.tested,
         )  # fmt: skip
         self._note_refused()
         for one in read_results(self.session, self.picture, self._obstacles()):
@@ -174,7 +186,9 @@ class _Work:
                 self.lines[one.task] = one.line
         starts = not self.interrupts.number
         limits = _limits(self.session, self.order, begun=self.begun, starts=starts)
-        facts = self.picture.facts._replace(is_landing=self.landing is not None)
+        facts = self.picture.facts._replace(
+            is_landing=self.landing is not None, checking=frozenset(self.checks)
+        )
         self.plan = decide(facts, limits, agent=self.order.agent, now=clock.now_ms())
 
     def _act(self, action: Action) -> bool:
@@ -214,6 +228,21 @@ class _Work:
         has_landed = len(refusals) < len(self.landing.workers)
         self.landing = None
         self.refused, self.versions = ({}, {}) if has_landed else (refusals, {})
+
+    def _end_checks(self) -> None:
+        """Take the results of ended tests; a failure goes back to the author with its output."""
+        for worker, job in list(self.checks.items()):
+            if not job.has_ended():
+                continue
+            del self.checks[worker]
+            note = job.failure
+            if note is None:
+                self.tested[worker] = job.version
+                continue
+            try:
+                reject(self.session._replace(actor=VERIFIER), worker, note=note)
+            except GitWorkerError as error:  # a person was faster, or the work has changed
+                self._say(f"{worker} could not be sent back: {error.message}")
 
     def _note_refused(self) -> None:
         """Remember the version in which a worker was refused; forget workers that have moved on."""

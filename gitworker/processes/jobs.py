@@ -45,8 +45,8 @@ def start_reporting(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tup
         return stream.readline(), pid
 
 
-def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> int:
-    """Start a detached command; return the descriptor of its output, which the caller closes.
+def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tuple[int, int]:
+    """Start a detached command; return its process, and its output, which the caller closes.
 
     Reading never blocks.
     """
@@ -54,7 +54,7 @@ def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> int:
     pid, fd = proc.spawn_reporting(argv, cwd=cwd, env=env)
     _started.add(pid)
     os.set_blocking(fd, False)
-    return fd
+    return pid, fd
 
 
 def wait_job(pid: int) -> int:

@@ -30,8 +30,9 @@ case "$(cat "$GITWORKER_PROMPT_FILE")" in
 *"it conflicts with"*)
     git worker sync; echo both >README; git add README; GIT_EDITOR=true git worker sync --continue
     git commit -q --allow-empty -m "Both" ;;
+*"test commands of the task failed"*) echo 2 >tested; git add -A; git commit -q -m "Repair" ;;
 *"verify commands failed"*) rm -f bad; git add -A; git commit -q -m "Repair" ;;
-*) eval "$(cat "$GITWORKER_PROMPT_FILE")" ;;
+*) eval "$(head -1 "$GITWORKER_PROMPT_FILE")" ;;
 esac
 """
 COMMIT = 'echo "$GITWORKER_TASK" >"$GITWORKER_TASK.txt"; git add -A; git commit -q -m Work'
@@ -59,10 +60,13 @@ def agent_of(world: World) -> str:
     return str(world.root.parent / "agent.sh")
 
 
-def add(world: World, task: str, text: str = COMMIT, *, needs: Iterable[str] = ()) -> None:
+def add(
+    world: World, task: str, text: str = COMMIT, *, needs: Iterable[str] = (), tests: str = ""
+) -> None:
     """Add a task to the queue; it is READY unless it needs others."""
     with world.session().store.write() as writer:
-        insert_task_spec(writer, TaskSpec(task, text=text, max_retries=2), clock.now_ms())
+        spec = TaskSpec(task, text=text, max_retries=2, test_commands=(tests,) if tests else ())
+        insert_task_spec(writer, spec, clock.now_ms())
         change_needs(writer, task, parse_needs(needs))
         promote_if_free(writer, task, actor="hq")
 
@@ -145,6 +149,16 @@ def test_an_agent_that_does_nothing_is_tried_again(world: World) -> None:
     assert world.states("command-1", "idle") == ("FAILED", "BLOCKED")
     assert "without handing in any work" in summary.results[0].detail
     world.require_sound()
+
+
+def test_the_tests_of_a_task_decide(world: World) -> None:
+    """Work whose tests fail goes back to its agent with their output, and lands once they pass."""
+    add(world, "t1", f"echo 1 >tested; {COMMIT}", tests="cat tested; grep -q 2 tested")
+    summary = carry(world)
+    assert results(summary) == {"t1": "landed"}
+    (request, approval) = world.messages("review_result")
+    assert "$ cat tested; grep -q 2 tested\n1\nended with status 1" in request["note"]
+    assert len(seen(world)) == 2
 
 
 def test_a_killed_agent_is_recovered(world: World) -> None:

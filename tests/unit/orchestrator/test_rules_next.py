@@ -3,7 +3,7 @@
 import pytest
 
 from gitworker.model.run_outcome import RunOutcome
-from gitworker.model.task import TaskStatus
+from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
 from gitworker.orchestrator.rules_next import (
     Action,
@@ -41,6 +41,9 @@ def slot(state: WorkerState, number: int = 1, **facts: object) -> SlotFacts:
         (slot(W.IN_REVIEW, requires_approval=True), Step.REVIEW),
         (slot(W.APPROVED, requires_approval=True), Step.LAND),
         (slot(W.IN_REVIEW, is_refused=True), Step.REVIEW),
+        (slot(W.IN_REVIEW, has_tests=True), Step.CHECK),
+        (slot(W.APPROVED, has_tests=True), Step.LAND),
+        (slot(W.IN_REVIEW, verification=VerificationType.HUMAN), Step.REVIEW),
         (slot(W.STALE, stale_from=W.IN_REVIEW), Step.LAND),
         (slot(W.COMPLETED), Step.REST),
         (slot(W.FAILED), Step.REST),
@@ -132,6 +135,16 @@ def test_one_landing_at_a_time() -> None:
     assert decide(facts, LIMITS, agent="command", now=0).land == ("command-1",)
     plan = decide(facts._replace(is_landing=True), LIMITS, agent="command", now=0)
     assert (plan.land, plan.is_over) == ((), False)
+
+
+def test_tests_run_once() -> None:
+    """Work with test commands is tested before it lands, and a run does not end meanwhile."""
+    facts = Facts((slot(W.IN_REVIEW, has_tests=True),))
+    plan = decide(facts, LIMITS, agent="command", now=0)
+    assert (plan.check, plan.land, plan.is_over) == (("command-1",), (), False)
+    running = facts._replace(checking=frozenset({"command-1"}))
+    plan = decide(running, LIMITS, agent="command", now=0)
+    assert (plan.check, plan.is_over) == ((), False)
 
 
 def test_a_run_waits_for_the_earliest_deadline() -> None:

@@ -54,11 +54,12 @@ def command(
     {prompt} is the task's text. A task that wishes for another agent gets that one.
 
     With --land, handed-in work that needs no approval is approved as `verifier`, verified and
-    landed. Without it, the work waits for your review: `git worker land --all`. If work comes back
-    (changes were requested, it conflicts, the verify commands failed), the agent starts again with
-    the reason as its prompt, agents.rounds times at most (3). A task that failed is tried again
-    after task.retry_delay_s, at most task.max_retries times. After a limit of its model's vendor
-    an agent continues when the limit has ended.
+    landed. Without it, the work waits for your review: `git worker land --all`. The test commands
+    of the task run first. If work comes back (its tests or the verify commands failed, it
+    conflicts, changes were requested), the agent starts again with the reason as its prompt,
+    agents.rounds times at most (3). A task that failed is tried again after task.retry_delay_s, at
+    most task.max_retries times. After a limit of its model's vendor an agent continues when the
+    limit has ended.
 
     It ends with the result of each task. The exit status is 0 if no task failed.
 

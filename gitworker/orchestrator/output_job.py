@@ -1,0 +1,52 @@
+"""A job of its own session whose output is read while a run does other work."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from gitworker import clock
+from gitworker.processes.jobs import start_readable
+from gitworker.processes.table import find_start
+from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHUNK = 65_536
+
+
+class OutputJob:
+    """A running job; `fileno` is readable when it has printed something or ended.
+
+    An interrupt of our terminal does not reach it. After `limit_s` seconds it is killed.
+    """
+
+    def __init__(self, argv: Sequence[str], *, cwd: str, limit_s: float | None = None) -> None:
+        left_out = (*LOCAL_ENV, HELD_ENV)
+        env = {name: value for name, value in os.environ.items() if name not in left_out}
+        self.output = bytearray()
+        self._pid, self._fd = start_readable(list(argv), cwd=cwd, env=env)
+        self._start = find_start(self._pid)
+        self._until_ms = None if limit_s is None else clock.monotonic_ms() + limit_s * 1000
+
+    def fileno(self) -> int:
+        """Return the descriptor of its output."""
+        return self._fd
+
+    def has_ended(self) -> bool:
+        """Read its output as far as it is there; return whether it has ended."""
+        is_late = self._until_ms is not None and clock.monotonic_ms() >= self._until_ms
+        if is_late and find_start(self._pid) == self._start is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._pid, signal.SIGKILL)
+        try:
+            while chunk := os.read(self._fd, CHUNK):
+                self.output += chunk
+        except BlockingIOError:
+            if not is_late:
+                return False
+        os.close(self._fd)
+        return True
