@@ -445,7 +445,7 @@ def _search_upwards(start: str) -> Repository | None:
 
 def _open(path: str, top: str | None) -> Repository | None:
     """Return the repository whose `.git` is `path` (a directory, or a file that points to one)."""
-    git_dir = _follow_git_file(path) if os.path.isfile(path) else path
+    git_dir = follow_git_file(path) if os.path.isfile(path) else path
     if git_dir is None or not _looks_like_git_dir(git_dir):
         return None
     git_dir = os.path.realpath(git_dir)
@@ -456,11 +456,11 @@ def _open(path: str, top: str | None) -> Repository | None:
     return Repository(common_dir, git_dir, None if top is None else os.path.realpath(top))
 
 
-def _follow_git_file(path: str) -> str | None:
+def follow_git_file(path: str) -> str | None:
+    """Return the directory to which the file `.git` of a worktree points, None for another file."""
     line = _read_line(path)
-    if not line.startswith("gitdir: "):
-        return None
-    return os.path.join(os.path.dirname(path), line[len("gitdir: ") :])
+    target = line.removeprefix("gitdir: ")
+    return None if target == line else os.path.join(os.path.dirname(path), target)
 
 
 def _looks_like_git_dir(path: str) -> bool:

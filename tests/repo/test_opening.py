@@ -7,7 +7,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.paths import require_repository
-from gitworker.repo.plumbing.git import Git
+from gitworker.proc import Completed
+from gitworker.repo.plumbing.git import Git, failure_of
 from gitworker.repo.plumbing.opening import TargetAnswer, ask, read_settings
 
 NEARLY = ("sub/.gitworker.toml", "my .gitworker.toml", "1 100644 .gitworker.toml")
@@ -77,3 +78,14 @@ def test_an_empty_tree(repo: Repo) -> None:
     repo.git("rm", "-q", ".gitworker.toml")
     repo.git("commit", "-q", "--allow-empty", "-m", "Nothing")
     assert target(repo, "main").settings is None
+
+
+def test_a_damaged_worktree_that_git_does_not_name(tmp_path: Path) -> None:
+    """The cause names the worktree's admin directory, although git 2.55 says `(null)`."""
+    admin_dir = tmp_path / "repo" / ".git" / "worktrees" / "w"
+    (tmp_path / ".git").write_text(f"gitdir: {admin_dir}\n")
+    complaint = b"fatal: not a git repository: (null)\n"
+    done = Completed(("git", "-C", str(tmp_path), "config"), 128, b"", complaint)
+    failed = failure_of(("config",), done)
+    assert str(admin_dir) in failed.message
+    assert failed.hint == f"git -C {tmp_path}/repo worker fsck --repair"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
-from gitworker.paths import open_regular
+from gitworker.paths import follow_git_file, open_regular
 from gitworker.repo.plumbing.git_environment import (
     PRIVATE_INDEX,
     clean_environment,
@@ -26,6 +26,7 @@ OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
 PROBE_BYTES = 65536  # more than any block: on a full disk a write of this size fails
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last line, below all messages of the transport
+NAMELESS = "not a git repository: (null)"  # git 2.55 does not name the damaged directory
 PROMISED_HINT = "git fetch   # a partial clone lacks some objects: its remote must be reachable"
 
 
@@ -262,7 +263,11 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     )
 
     directory = done.argv[2] if done.argv[1:2] == ("-C",) else "."
-    cause = find_cause(done.complaint, directory)
+    complaint = done.complaint
+    if NAMELESS in complaint:
+        admin_dir = follow_git_file(f"{directory}/.git") or "(null)"
+        complaint = complaint.replace(NAMELESS, NAMELESS.replace("(null)", admin_dir))
+    cause = find_cause(complaint, directory)
     if cause is None:
         path = find_unwritten(done.complaint, directory)
         if path is not None:
