@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import TaskId
-from gitworker.model.worker import WorkerState
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import ReturnReason, WorkerState
 
 VERDICT, LANDED, REST = "verdict", "landed", "rest"
 STATES: Mapping[str, WorkerState] = MappingProxyType(
@@ -19,6 +21,25 @@ AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING})
 STOPPED = frozenset({WorkerState.FAILED, WorkerState.IDLE})
 # Goals that only the worker's agent brings about, by handing work in.
 OF_AGENT = frozenset({VERDICT, LANDED, "in_review", "approved", "completed"})
+ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
+
+
+class Need(NamedTuple):
+    """The thing for which an agent waits, as words after its name, and the command that helps.
+
+    `aim` is the effect of the command; "" if the command is of no use before the agent's end.
+    """
+
+    words: str
+    aim: str
+    command: str
+
+
+class Question(NamedTuple):
+    """A worker's question that is not answered yet."""
+
+    text: str
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +47,8 @@ class WorkerFacts:
     """A worker at one moment; `has_verdict` and `has_landed` concern its task.
 
     `agent_ended`: its supervised agent has ended, and no supervisor waits to resume it.
-    `is_unchanged`: the state is the one that the agent has left. `is_paused`: its agent is stopped.
+    `is_unchanged`: the state is the one that the agent has left. `is_taken`: another worker has its
+    task now, or the task has ended.
     """
 
     worker: str
@@ -39,7 +61,9 @@ class WorkerFacts:
     stale_from: WorkerState | None = None
     agent_ended: bool = False
     is_unchanged: bool = False
-    is_paused: bool = False
+    returned_by: str | None = None
+    is_taken: bool = False
+    need: Need | None = None
 
     @property
     def is_left(self) -> bool:
@@ -62,6 +86,11 @@ def parse_goal(text: str) -> str:
     return goal
 
 
+def is_at_work(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker is at work, or became stale there."""
+    return WorkerState.WORKING in (state, stale_from if state is WorkerState.STALE else None)
+
+
 def is_reached(goal: str, facts: WorkerFacts) -> bool:
     """Return whether the goal is reached; `rest`: the worker is no longer at work."""
     if goal == VERDICT:
@@ -81,20 +110,65 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
             f"{now.worker} has no task",
             f"git worker show {now.worker}",
         )  # fmt: skip
-    resume = f"git worker resume {now.worker}   # or look first: git worker show {now.worker}"
     if now.state in STOPPED:
         reason = f": {now.last_error}" if now.last_error else ""
-        hint = resume if now.state is WorkerState.FAILED else f"git worker show {now.worker}"
-        return Refused(f"{now.worker} is {now.state}{reason}", hint)
+        return Refused(f"{now.worker} is {now.state}{reason}", _next_command(now))
     if now.is_left and goal in OF_AGENT:
-        came_back = "its work was sent back after its agent had ended"
-        idle = "its agent ended without handing anything in"
+        words = "its agent ended without handing anything in"
+        if now.waits_for_author:
+            words = "its work was sent back after its agent had ended"
+        elif now.need is not None:
+            words = f"its agent ended and {now.need.words}"
         return Refused(
-            f"{now.worker} is {now.state}: {came_back if now.waits_for_author else idle}",
-            resume,
-            code="agent_ended",
+            f"{now.worker} is {now.state}: {words}", _next_command(now), code="agent_ended"
         )
     return None
+
+
+def need_of(
+    worker: str,
+    status: TaskStatus | None,
+    *,
+    is_paused: bool,
+    question: Question | None,
+    limit: str | None,
+) -> Need | None:
+    """Return the thing for which the agent of a worker at work waits, or None.
+
+    `limit` is a limit of its model's vendor, in words; `is_paused`: its process is stopped.
+    """
+    if is_paused:
+        return Need("is paused", "continue it", f"git worker continue {worker}")
+    if question is not None:
+        return Need(f"waits for an answer: {question.text}", "answer", question.answer)
+    if status is TaskStatus.WAITING_INPUT:
+        return Need("waits for an answer", "answer", f"git worker send {worker} <text>")
+    if limit is not None or status is TaskStatus.PAUSED:
+        words = f"waits for the end of a limit: {limit}" if limit else "its task is paused"
+        return Need(words, "", f"git worker resume {worker}")
+    return None
+
+
+def notice_of(facts: WorkerFacts) -> str:
+    """Return the report about an agent that waits for a person, "" if it does not."""
+    need = facts.need
+    if need is None or not need.aim:
+        return ""
+    return f"the agent of {facts.worker} {need.words}; to {need.aim}: {need.command}"
+
+
+def _next_command(facts: WorkerFacts) -> str:
+    """Return the command that helps a worker whose agent has ended, or that has failed."""
+    show, resume = f"git worker show {facts.worker}", f"git worker resume {facts.worker}"
+    if facts.state is WorkerState.IDLE:
+        return show
+    if facts.state is WorkerState.FAILED and facts.is_taken:
+        return f"git worker reset {facts.worker}   # or look first: {show}"
+    if facts.waits_for_author and facts.returned_by == ReturnReason.MERGE_CONFLICT:
+        return f"git worker sync --as {facts.worker}   # or look first: {show}"
+    if facts.need is not None and facts.need.aim and not facts.waits_for_author:
+        return f"{facts.need.command}   # then: {resume}"
+    return f"{resume}   # or look first: {show}"
 
 
 def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerError:
@@ -104,4 +178,5 @@ def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerE
         aim = f"still {facts.state}"
     elif goal == VERDICT:
         aim = f"{facts.state} without a verdict"
-    return Refused(f"{facts.worker} is {aim} after {timeout_s:g} s", code="timeout")
+    hint = facts.need.command if facts.need else f"git worker show {facts.worker}"
+    return Refused(f"{facts.worker} is {aim} after {timeout_s:g} s", hint, code="timeout")

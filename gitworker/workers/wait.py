@@ -10,16 +10,27 @@ from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.following.listen import listen
 from gitworker.journal.settle import settle
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
+from gitworker.model.message import MessageType
 from gitworker.model.worker import WorkerState
+from gitworker.observe.inbox.mail import message_item
+from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.workers.rules import is_taken
 from gitworker.progress import Notice
-from gitworker.store.messages.inboxes import newest_verdict
+from gitworker.store.messages.inboxes import newest_verdict, unanswered_messages
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.runs import find_latest_run
+from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, load_worker
 from gitworker.workers.rules_wait import (
+    ENDED,
     REST,
+    Need,
+    Question,
     WorkerFacts,
+    is_at_work,
     is_reached,
+    need_of,
+    notice_of,
     parse_goal,
     timeout_error,
     wait_refusal,
@@ -29,8 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gitworker.session import Session
+    from gitworker.store.api import Reader
     from gitworker.store.records.runs import Run
+    from gitworker.store.tasks import StoredTask
 
+MESSAGES_READ = 200  # of the caller's unanswered ones
 SETTLE_EVERY_S = 10.0  # overdue workers are recorded by commands only, and this one is running
 LOOK_EVERY_S = 2.0  # the end of a supervisor is not published
 
@@ -62,11 +76,11 @@ def wait_for(
     `goal` is a state, `verdict` (on the last hand-in) or `landed`; None waits until the worker is
     no longer at work. Raises Refused (`timeout`) after `timeout_s` seconds, and Refused if it
     cannot reach the goal: it failed, lost its task, or its agent ended (`agent_ended`) before it
-    handed anything in. A paused agent is reported. `also`: see `moments`.
+    handed anything in. An agent that is paused or asks is reported. `also`: see `moments`.
     """
     chosen = REST if goal is None else parse_goal(goal)
     first: WorkerFacts | None = None
-    was_paused = False
+    noticed = ""
     for _ in moments(session, timeout_s, also=also, every_s=LOOK_EVERY_S):
         facts, waited = _read(session, worker)
         if is_reached(chosen, facts):
@@ -75,11 +89,9 @@ def wait_for(
         refusal = wait_refusal(chosen, first, facts)
         if refusal is not None:
             raise refusal
-        if facts.is_paused and not was_paused:
-            name = worker.worker_id
-            text = f"the agent of {name} is paused; to continue it: git worker continue {name}"
-            session.report(Notice(text))
-        was_paused = facts.is_paused
+        if (notice := notice_of(facts)) and notice != noticed:
+            session.report(Notice(notice))
+        noticed = notice
     raise timeout_error(chosen, facts, timeout_s or 0)
 
 
@@ -119,18 +131,47 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
         verdict = newest_verdict(reader, found.worker_id, found.task_id)
         has_landed = find_landing(reader, found.worker_id, found.task_id) is not None
         run = find_latest_run(reader, found.worker_id)
+        task = None if found.task_id is None else find_task(reader, found.task_id)
+        need = _find_need(session, reader, found, task=task, run=run)
     facts = WorkerFacts(
         found.worker_id, found.state, found.task_id, found.last_error,
         waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
         has_landed=has_landed, stale_from=found.stale_from,
         agent_ended=_has_ended(run, found), is_unchanged=_is_unchanged(run, found),
-        is_paused=run is not None and run.paused_at_ms is not None,
+        returned_by=found.returned_by, need=need,
+        is_taken=task is not None
+        and (is_taken(found.worker_id, task.assigned_agent_id) or task.status in ENDED),
     )  # fmt: skip
     payload = message_fields(verdict, blobs=session.paths.blobs)["payload"] if verdict else None
     shown = payload if isinstance(payload, dict) else None
     return facts, Waited(
         found.worker_id, found.task_id, found.state, shown, has_landed, agent_ended=facts.is_left
     )
+
+
+def _find_need(
+    session: Session, reader: Reader, worker: Worker, *, task: StoredTask | None, run: Run | None
+) -> Need | None:
+    """Return the thing for which the agent of a worker at work waits, or None."""
+    if not is_at_work(worker.state, stale_from=worker.stale_from):
+        return None
+    status = task.status if task else None
+    limit = find_limit(reader, worker, status)
+    return need_of(
+        worker.worker_id, status, limit=limit.words if limit else None,
+        question=_find_question(session, reader, worker),
+        is_paused=run is not None and run.paused_at_ms is not None,
+    )  # fmt: skip
+
+
+def _find_question(session: Session, reader: Reader, worker: Worker) -> Question | None:
+    """Return the oldest question of a worker to the caller that is not answered yet."""
+    for message in unanswered_messages(reader, session.actor, limit=MESSAGES_READ):
+        is_own = (message.from_agent, message.correlation_id) == (worker.worker_id, worker.task_id)
+        if is_own and message.type == MessageType.QUESTION:
+            item = message_item(message, blobs=session.paths.blobs)
+            return Question(item.text, str(item.command))
+    return None
 
 
 def _has_ended(run: Run | None, worker: Worker) -> bool:

@@ -267,3 +267,11 @@ def test_a_wait_without_an_agent(auth: SupervisedWorker) -> None:
         "hint: git worker resume auth "
     )
     assert ok(root, "wait", "auth") == "auth is WORKING, and its agent has ended"
+    question = ("x-question", '{"question": "Which port?"}', "--to", "hq", "--correlation", "t1")
+    ok(root, "--as", "auth", "msg", "send", *question)
+    (seq,) = auth.world.query("SELECT MAX(seq) FROM messages WHERE type = 'x-question'")[0]
+    waited = run(root, "wait", "auth", "--for", "landed")
+    assert waited.err == (
+        "error: auth is WORKING: its agent ended and waits for an answer: Which port?\n"
+        f"hint: git worker send auth --reply-to {seq} <text>   # then: git worker resume auth\n"
+    )

@@ -145,7 +145,8 @@ def test_wait_for_a_state(scene: Scene) -> None:
     worktree = scene.working("auth", "login")
     assert run(scene.root, "wait", "auth", "--for", "working").out == "auth is WORKING\n"
     late = run(scene.root, "wait", "auth", "--for", "landed", "--timeout", "0.1")
-    assert late == Answer(1, "", "error: auth is WORKING, not landed, after 0.1 s\n")
+    words = "error: auth is WORKING, not landed, after 0.1 s\nhint: git worker show auth\n"
+    assert late == Answer(1, "", words)
     scene.commit(worktree, "new")
     with running(scene.root, "wait", "auth") as waiting:
         ok(worktree, "done")

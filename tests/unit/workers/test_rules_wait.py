@@ -6,10 +6,16 @@ import pytest
 
 from gitworker.errors import Invalid
 from gitworker.model.ids import TaskId
+from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.workers.rules_wait import (
+    Need,
+    Question,
     WorkerFacts,
+    is_at_work,
     is_reached,
+    need_of,
+    notice_of,
     parse_goal,
     timeout_error,
     wait_refusal,
@@ -134,3 +140,93 @@ def test_timeouts() -> None:
     assert timeout_error("rest", facts(), 1).message == "auth is still WORKING after 1 s"
     words = "auth is WORKING without a verdict after 1 s"
     assert timeout_error("verdict", facts(), 1).message == words
+
+
+ANSWER = "git worker send auth --reply-to 4 <text>"
+ASKS = Need("waits for an answer: Which port?", "answer", ANSWER)
+LIMITED = Need("waits for the end of a limit: until 15:00", "", "git worker resume auth")
+PAUSED = Need("is paused", "continue it", "git worker continue auth")
+
+
+@pytest.mark.parametrize(
+    ("status", "known", "need"),
+    [
+        (TaskStatus.IN_PROGRESS, {}, None),
+        (None, {"is_paused": True, "question": Question("Which port?", ANSWER)}, PAUSED),
+        (TaskStatus.IN_PROGRESS, {"question": Question("Which port?", ANSWER)}, ASKS),
+        (
+            TaskStatus.WAITING_INPUT,
+            {},
+            Need("waits for an answer", "answer", "git worker send auth <text>"),
+        ),
+        (TaskStatus.PAUSED, {"limit": "until 15:00"}, LIMITED),
+        (TaskStatus.PAUSED, {}, Need("its task is paused", "", "git worker resume auth")),
+    ],
+)
+def test_needs(status: TaskStatus | None, known: dict[str, Any], need: Need | None) -> None:
+    """An agent waits until it is continued or answered, or for the end of a limit."""
+    facts = {"is_paused": False, "question": None, "limit": None, **known}
+    assert need_of("auth", status, **facts) == need
+
+
+def test_a_need_is_reported() -> None:
+    """A person can end a pause and a question, not a limit."""
+    assert notice_of(facts(need=ASKS)) == (
+        f"the agent of auth waits for an answer: Which port?; to answer: {ANSWER}"
+    )
+    assert notice_of(facts(need=PAUSED)).endswith(f" is paused; to continue it: {PAUSED.command}")
+    assert notice_of(facts(need=LIMITED)) == notice_of(facts()) == ""
+    assert timeout_error("rest", facts(need=PAUSED), 1).hint == PAUSED.command
+    assert timeout_error("rest", facts(), 1).hint == "git worker show auth"
+
+
+RESUME, SHOW = "git worker resume auth", "# or look first: git worker show auth"
+
+
+@pytest.mark.parametrize(
+    ("now", "message", "hint"),
+    [
+        (
+            left(is_unchanged=True, need=ASKS),
+            "auth is WORKING: its agent ended and waits for an answer: Which port?",
+            f"{ANSWER}   # then: {RESUME}",
+        ),
+        (
+            left(is_unchanged=True, need=LIMITED),
+            "auth is WORKING: its agent ended and waits for the end of a limit: until 15:00",
+            f"{RESUME}   {SHOW}",
+        ),
+        (
+            left(waits=True, returned_by="merge_conflict", need=ASKS),
+            "auth is WORKING: its work was sent back after its agent had ended",
+            f"git worker sync --as auth   {SHOW}",
+        ),
+        (
+            left(waits=True, returned_by="changes_requested", need=ASKS),
+            "auth is WORKING: its work was sent back after its agent had ended",
+            f"{RESUME}   {SHOW}",
+        ),
+        (facts(S.FAILED), "auth is FAILED", f"{RESUME}   {SHOW}"),
+        (facts(S.FAILED, is_taken=True), "auth is FAILED", f"git worker reset auth   {SHOW}"),
+        (facts(S.IDLE), "auth is IDLE", "git worker show auth"),
+    ],
+)
+def test_the_command_that_helps(now: WorkerFacts, message: str, hint: str) -> None:
+    """A refusal names the command that helps in the state of the worker and its task."""
+    refusal = wait_refusal("landed", facts(), now)
+    assert refusal is not None
+    assert (refusal.message, refusal.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("state", "stale_from", "expected"),
+    [
+        (S.WORKING, None, True),
+        (S.STALE, S.WORKING, True),
+        (S.STALE, S.IN_REVIEW, False),
+        (S.FAILED, S.WORKING, False),
+    ],
+)
+def test_at_work(state: WorkerState, stale_from: WorkerState | None, expected: bool) -> None:
+    """A worker that became stale at work is at work still."""
+    assert is_at_work(state, stale_from=stale_from) is expected
