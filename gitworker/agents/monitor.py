@@ -22,7 +22,7 @@ from gitworker.store.records.runs import claim_orphan, record_stop, set_paused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gitworker.agents.launch import AgentRun, LaunchContext
     from gitworker.agents.orders import Order
@@ -42,7 +42,7 @@ class Monitor:
     """One agent, from its start to its end; `why` is the reason if it was stopped.
 
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
-    messages from before the run do not count. `{worker}.supervisor` acknowledges them. `look` is
+    messages from before the run do not count. `{worker}.supervisor` acknowledges them. `looks` are
     called at least every two seconds. `ends_itself`: the agent's own process ends the others.
     """
 
@@ -54,7 +54,7 @@ class Monitor:
         signals: Signals,
         streams: Streams,
         heartbeats: RunHeartbeats,
-        look: Callable[[], object] = lambda: None,
+        looks: Sequence[Callable[[], object]] = (),
         ends_itself: bool = False,
     ) -> None:
         self.why = ""
@@ -64,7 +64,7 @@ class Monitor:
         self._signals = signals
         self._streams = streams
         self._heartbeats = heartbeats
-        self._look = look
+        self._looks = looks
         self._ends_itself = ends_itself
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
@@ -92,7 +92,8 @@ class Monitor:
             if has_news and self._code is None:
                 self._take_orders()
             self._keep_time()
-            self._look()
+            for look in self._looks:
+                look()
             if self._code is None:
                 has_news = self._wait(waker, after_news=has_news)
         self._end_the_rest()

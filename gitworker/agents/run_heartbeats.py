@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
 from gitworker.bus.following.bell import notify_followers
-from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
+from gitworker.liveness.heartbeat_thread import ChangeInterval, HeartbeatThread, Report
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.backend import open_store
 
@@ -39,6 +39,13 @@ class RunHeartbeats:
         self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_heartbeat=self._renew)
         self._thread.start()
         self._thread.put(Report(self._run.worker, task=self._run.task))
+
+    def change_interval(self, every_s: float) -> None:
+        """Send the heartbeats every `every_s` seconds from now on, also after a pause."""
+        if every_s != self._every_s:
+            self._every_s = every_s
+            if self._thread is not None:
+                self._thread.put(ChangeInterval(every_s))
 
     def pause(self) -> None:
         """Stop the heartbeats and wait until none is in progress: no write of ours is open then."""

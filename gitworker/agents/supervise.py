@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gitworker.agents.adapters.transcript import Transcript
     from gitworker.agents.launch import AgentRun
     from gitworker.agents.process.agent_log import AgentLog
+    from gitworker.agents.run_heartbeats import RunHeartbeats as Heartbeats
     from gitworker.config import Settings
     from gitworker.model.run_outcome import Outcome
     from gitworker.session import Session
@@ -178,7 +179,7 @@ def _supervise_run(
     waker = _try(lambda: post.store.open_waker())
     watch = Monitor(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
-        look=_looks(session, run, request.agent, transcript),
+        looks=[_looks(session, run, request.agent, transcript), _settings(session, heartbeats)],
         ends_itself=request.agent is not None and request.agent.adapter.speaks_acp,
     )  # fmt: skip
     grace_s = _stop_grace(post, settings)
@@ -244,6 +245,20 @@ def _looks(
         if known is not None and known != recorded:
             recorded = known
             _try(lambda: _record_session(session, run, agent.adapter.name, known))
+
+    return look
+
+
+def _settings(session: Session | None, heartbeats: Heartbeats) -> Callable[[], object]:
+    """Return the call that takes a changed interval of heartbeats."""
+    from gitworker.liveness.current_settings import SettingsWatch
+
+    watch = None if session is None else _try(lambda: SettingsWatch(session.paths, session.store))
+
+    def look() -> None:
+        changed = None if watch is None else _try(watch.look)
+        if changed is not None:
+            heartbeats.change_interval(changed.liveness_beat_s)
 
     return look
 

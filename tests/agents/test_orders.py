@@ -46,6 +46,23 @@ def test_an_agent_that_does_not_stop_is_killed(auth: SupervisedWorker) -> None:
     assert not is_alive(found["pid"])
 
 
+def test_a_changed_interval(auth: SupervisedWorker) -> None:
+    """A running supervisor takes a changed interval of heartbeats, long before the old one ends."""
+    ok(auth.world.root, "config", "liveness.beat_s", "600")
+    with auth.running("sh", "-c", "echo ready; exec sleep 60") as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        first = last_heartbeat(auth)
+        ok(auth.world.root, "config", "liveness.beat_s", "1")
+        wait_until(lambda: last_heartbeat(auth) > first)
+
+
+def last_heartbeat(auth: SupervisedWorker) -> int:
+    """Return the time of the worker's last heartbeat."""
+    ((ts_ms,),) = auth.world.query("SELECT ts_ms FROM heartbeats WHERE agent_id = 'auth'")
+    return int(ts_ms)
+
+
 def test_pause_and_resume(auth: SupervisedWorker) -> None:
     """A paused agent is stopped, keeps its heartbeat, and resumes at the same point."""
     env = {**os.environ, "GITWORKER_LIVENESS_BEAT_S": "1"}

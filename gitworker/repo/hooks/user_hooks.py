@@ -44,13 +44,13 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
     Scopes count as in git: worktree, local, global, system. gitworker's own path does not count.
     """
     common = repository.common_dir
-    seen = sources_seen(_config_files(common))
+    seen = sources_seen(config_files(common))
     configured, top, included = _read_settings(git, common)
     others = [path for path in included if path not in dict(seen)]
     if others:  # take their times before a second read: changes in between must not count as seen
         seen += sources_seen(others)
         configured, top, _ = _read_settings(git, common)
-    config_files = tuple(path for path, _ in seen)
+    files = tuple(path for path, _ in seen)
     main_top = top or _guess_main_top(repository)
     path = f"{common}/hooks" if configured is None else configured
     is_relative = bool(path) and not os.path.isabs(path)
@@ -67,7 +67,7 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
             else:
                 dormant.add(name)
     dormant -= set(names)
-    return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant)), seen, config_files)
+    return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant)), seen, files)
 
 
 def find_own_hooks(git: Git, worktree: str, admin_dir: str) -> str | None:
@@ -116,7 +116,8 @@ def linked_worktrees(common_dir: str) -> Iterator[tuple[str, str]]:
         yield admin, os.path.dirname(os.path.normpath(os.path.join(admin, pointer)))
 
 
-def _config_files(common: str) -> list[str]:
+def config_files(common: str) -> list[str]:
+    """Return the files of git's configuration, without included ones; some may not exist."""
     env = os.environ
     home = env.get("HOME", "")
     return [
