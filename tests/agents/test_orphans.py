@@ -124,13 +124,12 @@ def test_a_resume_wakes_one_that_stopped_itself(auth: SupervisedWorker) -> None:
         wait_until(lambda: not is_stopped(orphan.pid))
 
 
-def test_one_that_does_not_stop_is_killed(
-    auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once the grace is over an agent that minds no TERM is killed."""
-    monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
+def test_one_that_does_not_stop_is_killed(auth: SupervisedWorker) -> None:
+    """An agent that ignores TERM is killed once the grace of now is over, not an earlier one."""
+    auth.world.git("config", "worker.agent.stop-grace-s", "600")
     with orphaned(auth, *COUNTING, began="terms") as orphan:
         orphan.look()
+        auth.world.git("config", "worker.agent.stop-grace-s", "1")
         auth.order("stop")
         auth.order("stop", "again")
         orphan.look()
