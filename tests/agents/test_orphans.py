@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import termios
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -277,12 +278,15 @@ def test_the_heir_ends_with_the_agent(auth: SupervisedWorker) -> None:
 
 
 def test_a_terminal_survives_the_supervisor(auth: SupervisedWorker) -> None:
-    """An agent on a terminal is not hung up by the death of its supervisor."""
+    """If its supervisor is killed, an agent is not hung up, and the terminal's modes return."""
     words = ("exec", "auth", "--", *PRINTING)
     with on_terminal(auth.world.root, *words) as terminal:
+        modes = termios.tcgetattr(terminal.fd)
         terminal.read_until("begun")
+        wait_until(lambda: termios.tcgetattr(terminal.fd) != modes)
         terminal.process.kill()
         terminal.process.wait()
+        wait_until(lambda: termios.tcgetattr(terminal.fd) == modes)
         (auth.path / "go").touch()
         wait_until(lambda: (auth.path / "survived").exists())
         assert is_alive(auth.runs()[-1]["pid"])

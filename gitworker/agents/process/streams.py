@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from functools import partial
 
 from gitworker.paths import open_regular
 
@@ -80,7 +79,16 @@ class Streams:
         self.forget_theirs()
         terminal = self.terminal
         sources = [source for source, _ in self._ours]
-        self._heir = heir = Heir(partial(copy_to_log, sources, log), keep=sources)
+        keys = terminal.copy_keys() if terminal is not None else None
+
+        def inherit() -> None:
+            if keys is not None:
+                keys.restore()
+            copy_to_log(sources, log)
+
+        self._heir = heir = Heir(inherit, keep=[*sources, *([keys.fd] if keys else [])])
+        if keys is not None:
+            keys.close()  # the heir has a copy
         for source, sink in self._ours:
             keeps = terminal is not None and source == terminal.master
             pump = Pump(

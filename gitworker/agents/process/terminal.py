@@ -1,6 +1,6 @@
 """A pty between the caller's terminal and the agent; sizes and keys are passed on.
 
-The modes of the caller's terminal are restored in every case.
+The modes of the caller's terminal are restored in every case: by the heir if we are killed.
 """
 
 from __future__ import annotations
@@ -65,11 +65,46 @@ class Terminal:
         except termios.error:  # the terminal was closed
             return
 
+    def copy_keys(self) -> TerminalCopy | None:
+        """Return the caller's terminal for the heir; None without keys."""
+        if self.keys is None:
+            return None
+        try:
+            saved = termios.tcgetattr(self.keys)
+            return TerminalCopy(os.dup(self.keys), saved)
+        except (termios.error, OSError):  # the terminal was closed
+            return None
+
     def close_slave(self) -> None:
         """Close our copy of the agent's side, so that its output can end."""
         if self.slave >= 0:
             os.close(self.slave)
             self.slave = -1
+
+
+class TerminalCopy:
+    """A descriptor of a terminal, and its modes before it became raw."""
+
+    __slots__ = ("_saved", "fd")
+
+    def __init__(self, fd: int, saved: list[object]) -> None:
+        self.fd = fd
+        self._saved = saved
+
+    def restore(self) -> None:
+        """Restore the modes, unless a shell has changed them already; close the descriptor."""
+        raw = list(self._saved)
+        _set_raw(raw)
+        try:
+            if termios.tcgetattr(self.fd) == raw:
+                termios.tcsetattr(self.fd, termios.TCSANOW, self._saved)  # type: ignore[arg-type]
+        except termios.error:  # the terminal was closed
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.fd)
 
 
 def _set_raw(modes: list[object]) -> None:
