@@ -21,6 +21,8 @@ PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", 
 UPKEEP = frozenset({"maintenance", "gc"})
 UPKEEP_WAIT_MS = 3000  # in a large repository maintenance takes longer
 UPKEEP_POLL_S = 0.02
+# Linux gives its first PID namespace this number (PROC_PID_INIT_INO): process 1 is the machine's.
+FIRST_PID_NAMESPACE = "4026531836"
 DEPTH_MAX = 64  # directories above a working directory that are compared
 
 
@@ -43,11 +45,21 @@ def find_calling_agent() -> Process | None:
 def calls_us(pid: int, start: str | None) -> bool:
     """Return whether this process is the process with that pid and start, or below it."""
     found = find_process(os.getpid())
-    while found is not None and found.pid > 1:
+    while found is not None:
         if (found.pid, start or found.start) == (pid, found.start):
             return True
         found = find_process(found.parent)
     return False
+
+
+def runs_us_in_a_container(pid: int) -> bool:
+    """Return whether a process is our ancestor in a PID namespace that is not the machine's first.
+
+    Process 1 may be an agent then; otherwise it is the machine's init, or a container's that starts
+    commands for others. An ancestor outside the namespace is not seen.
+    """
+    in_container = find_pid_namespace() not in (None, "", FIRST_PID_NAMESPACE)
+    return in_container and calls_us(pid, None)
 
 
 def processes_in(directory: str) -> list[int]:

@@ -14,7 +14,7 @@ from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import bind_process, lease_of
 from gitworker.liveness.origin import this_origin
-from gitworker.liveness.processes import find_calling_agent
+from gitworker.liveness.processes import find_calling_agent, runs_us_in_a_container
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.worker import WorkerEvent, WorkerState
@@ -28,7 +28,7 @@ from gitworker.store.api import Writer
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, load_worker, set_process
 
-INIT = 1  # it lives as long as the machine or the container, so it says nothing about an agent
+INIT = 1  # it lives as long as the machine, so it says nothing about an agent
 
 
 def start(
@@ -145,7 +145,7 @@ def _process(pid: int | None) -> Process | None:
     process = find_process(pid)
     if process is None:
         raise NotFound(f"no process {pid} runs on this machine", "git worker start --pid $$")
-    if pid == INIT or not _is_ours(pid):
+    if (pid == INIT and not runs_us_in_a_container(pid)) or not _is_ours(pid):
         raise Refused(
             f"process {pid} belongs to the system or to another user: it is no agent of yours",
             "git worker start --pid $$",

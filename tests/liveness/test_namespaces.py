@@ -229,6 +229,18 @@ def test_start_records_no_wrong_process(
     assert origin(auth.world)[0] is None
 
 
+def test_process_1_of_a_container(auth: SupervisedWorker) -> None:
+    """An agent that is process 1 of a container is bound by `--pid 1`, from a process below it."""
+    words = ("bash", "-c", "git worker start --pid 1; echo bound; read line")
+    with boxed(*words, cwd=auth.path) as process:
+        assert process.stdout is not None
+        while b"bound" not in (line := process.stdout.readline()):
+            assert line, "the box has ended"
+        pid, pid_ns = origin(auth.world)
+        assert pid == 1
+        assert pid_ns not in (None, this_origin()[2])
+
+
 # ---------------------------------------------------------------- one daemon per namespace
 def test_a_daemon_per_namespace(auth: SupervisedWorker) -> None:
     """A daemon in a box does not replace one outside: the workers of both have heartbeats."""

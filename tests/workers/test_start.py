@@ -8,7 +8,8 @@ from threading import Barrier
 import pytest
 
 from gitworker.errors import NotFound, Refused
-from gitworker.processes.table import find_process
+from gitworker.liveness.processes import FIRST_PID_NAMESPACE
+from gitworker.processes.table import find_pid_namespace, find_process
 from gitworker.progress import Notice
 from gitworker.store.workers import Worker
 from gitworker.workers.start import start
@@ -102,6 +103,9 @@ def test_no_name_outside_a_worktree(world: World) -> None:
         start(world.session(), None)
 
 
+@pytest.mark.skipif(
+    find_pid_namespace() != FIRST_PID_NAMESPACE, reason="process 1 is that of a container"
+)
 def test_a_process_of_the_system(world: World) -> None:
     """Process 1 lives as long as the machine and cannot be a worker's agent."""
     world.spawn("auth", "login")

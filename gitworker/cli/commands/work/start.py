@@ -17,7 +17,8 @@ def command(call: CommandLine, worker: str | None, pid: int | None) -> None:
     ASSIGNED becomes WORKING. A background process then sends heartbeats as long as the recorded
     process runs. Without --pid that is the nearest ancestor that is not git, env, timeout or a
     shell that runs a script. If no such process exists, liveness depends on commands and commits. A
-    process of the system or of another user is refused.
+    process of the system or of another user is refused; process 1 counts as one of the system,
+    unless it is an ancestor in a container.
 
     \b
       git worker start              in the worktree
