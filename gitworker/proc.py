@@ -311,11 +311,11 @@ def spawn_gated(
     return pid, write
 
 
-def spawn_piped(argv: Sequence[str]) -> tuple[int, int, int]:
+def spawn_piped(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[int, int, int]:
     """Start a command with our standard error; return its pid, and our ends of input and output."""
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, in_read, 0), (os.POSIX_SPAWN_DUP2, out_write, 1)]
-    pid = _spawn(argv, None, None, actions)
+    pid = _spawn(argv, None, env, actions)
     os.close(in_read)
     os.close(out_write)
     return pid, in_write, out_read

@@ -119,6 +119,8 @@ def _memory(scene: Scene, worktree: Path) -> Iterator[Result]:
         for name, arguments in TASK:
             server.ask("tools/call", name=name, arguments=arguments)
         yield _resident("after a task from `whoami` to `done`", server.resident_mib(), WORKED_MIB)
+        server.ask("tools/call", name="inbox", arguments={"wait_s": 1})
+        yield _resident("after a call that waited", server.resident_mib(), WORKED_MIB)
 
 
 def _resident(moment: str, found_mib: float, limit_mib: float) -> Result:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 
 from gitworker import proc
 from gitworker.errors import GitWorkerError, Internal, as_gitworker_error
 from gitworker.mcp.rpc import encode
-from gitworker.mcp.stop import Cancelled, Stop
+from gitworker.mcp.stop import POLLIN, Cancelled, Stop
 from gitworker.mcp.tools import Desk
 
+CHUNK = 1 << 16
 CALL = "--call"  # our own word: `git worker mcp --call` runs one call
 
 TYPE_CHECKING = False
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 class Toolbox:
     """The tools that the identity of a server decides; `log` receives lines for people.
 
-    With `in_children`, a call that does not wait for others runs in a process of its own, so that
-    a server of 11 MiB does not keep the service of another 15 MiB in memory.
+    With `in_children`, a call runs in a process of its own, so that a server of 11 MiB does not
+    keep the service of another 10 to 15 MiB in memory.
     """
 
     __slots__ = ("_caller", "_in_children", "_log", "instructions", "tools")
@@ -58,8 +60,11 @@ class Toolbox:
         notices: list[str] = []
         try:
             tool.check(arguments)
-            if self._in_children and not tool.waits(arguments):
-                done = self._ask_child({"tool": tool.name, "arguments": arguments})
+            if self._in_children:
+                waiting = stop if tool.waits(arguments) else None
+                done = self._ask_child({"tool": tool.name, "arguments": arguments}, waiting)
+                if "result" not in done:
+                    raise Cancelled
                 return done["result"], done["upto"]
             service = self._caller.service(lambda event: _note(notices, event))
             pid = os.getppid() if agent_pid is None else agent_pid
@@ -84,20 +89,24 @@ class Toolbox:
         except (GitWorkerError, OSError) as error:
             self._log(f"warning: {as_gitworker_error(error).message}")
 
-    def _ask_child(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Let a new process run a call and return its answer; raise Internal if it has none."""
-        asked = {**request, "caller": self._caller.to_json(), "agent_pid": os.getppid()}
-        done = proc.run(
-            [sys.executable, "-P", "-m", "gitworker", "mcp", CALL],
-            env=self._caller.environment,
-            stdin=encode(asked),
-        )
-        if done.err:
-            self._log(done.complaint)
+    def _ask_child(self, request: dict[str, Any], stop: Stop | None = None) -> dict[str, Any]:
+        """Let a new process run a call and return its answer; raise Internal if it has none.
+
+        `stop` ends the waits of the call: it reads that from its input.
+        """
+        asked = {
+            **request, "caller": self._caller.to_json(), "agent_pid": os.getppid(),
+            "waits": stop is not None,
+        }  # fmt: skip
+        argv = [sys.executable, "-P", "-m", "gitworker", "mcp", CALL]
+        pid, to_call, from_call = proc.spawn_piped(argv, env=self._caller.environment)
+        out = _exchange(encode(asked), to_call, from_call, stop)
+        _, status = os.waitpid(pid, 0)
         try:
-            answer: dict[str, Any] = json.loads(done.out)
+            answer: dict[str, Any] = json.loads(out)
         except ValueError:
-            raise Internal(f"the process of the call ended with status {done.status}") from None
+            code = os.waitstatus_to_exitcode(status)
+            raise Internal(f"the process of the call ended with status {code}") from None
         return answer
 
     def _failure(self, tool: Tool, error: Exception, notices: list[str]) -> dict[str, Any]:
@@ -113,14 +122,59 @@ class Toolbox:
         return _content("\n".join(lines), {"error": found.to_json()}, is_error=True)
 
 
-def run_call(toolbox: Toolbox, request: dict[str, Any]) -> dict[str, Any]:
-    """Run the call that another process has asked for, and return the answer to it."""
+def run_call(toolbox: Toolbox, request: dict[str, Any], stop: Stop) -> dict[str, Any]:
+    """Run the call that another process has asked for, and return the answer to it.
+
+    The answer to a cancelled call has no result.
+    """
     if "tool" not in request:
         toolbox.acknowledge(request["upto"])
         return {}
     tool = toolbox.tools[request["tool"]]
-    result, upto = toolbox.call(tool, request["arguments"], Stop(), agent_pid=request["agent_pid"])
+    try:
+        result, upto = toolbox.call(
+            tool, request["arguments"], stop, agent_pid=request["agent_pid"]
+        )
+    except Cancelled:
+        return {}
     return {"result": result, "upto": upto}
+
+
+def _exchange(request: bytes, to_call: int, from_call: int, stop: Stop | None) -> bytes:
+    """Send a request to the process of a call and return its output; closes both descriptors."""
+    import select  # built in, and not for a server that only lists its tools
+
+    out = b""
+    try:
+        with suppress(BrokenPipeError):  # it has ended
+            os.write(to_call, request)
+        poll = select.poll()
+        for fd, events in {from_call: POLLIN, **(stop.descriptors() if stop else {})}.items():
+            poll.register(fd, events)
+        while True:
+            ready = [fd for fd, _ in poll.poll()]
+            for fd in ready:
+                if fd != from_call and stop is not None:
+                    poll.unregister(fd)
+                    to_call = _pass_stop(to_call, stop)
+            if from_call in ready:
+                data = os.read(from_call, CHUNK)
+                if not data:
+                    return out
+                out += data
+    finally:
+        for fd in (to_call, from_call):
+            if fd >= 0:
+                os.close(fd)
+
+
+def _pass_stop(to_call: int, stop: Stop) -> int:
+    """Let the waits of a call end: close its input, after a byte if the client has cancelled it."""
+    if stop.unwanted():
+        with suppress(BrokenPipeError):
+            os.write(to_call, b"!")
+    os.close(to_call)
+    return -1
 
 
 def _result(answer: Answer, notices: list[str]) -> dict[str, Any]:

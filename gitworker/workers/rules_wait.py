@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -42,8 +41,7 @@ class Question(NamedTuple):
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFacts:
+class WorkerFacts(NamedTuple):
     """A worker at one moment; `has_verdict` and `has_landed` concern its task.
 
     `agent_ended`: its supervised agent has ended, and no supervisor waits to resume it.

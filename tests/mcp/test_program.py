@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.kit import ok
 from tests.workers.world import World
 
@@ -69,12 +71,30 @@ def test_a_server_stays_small(world: World) -> None:
         assert call("commit", message="Add it", paths=7)["isError"] is True
         call("commit", message="Add it")
         assert call("done")["isError"] is False
+        assert call("inbox", wait_s=0.1)["isError"] is False
         status = Path(f"/proc/{process.pid}/status").read_text()
         (resident,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
         stdin.close()
-    assert int(resident.split()[1]) < 20 * 1024
+    assert int(resident.split()[1]) < 16 * 1024
     assert process.returncode == 0
     assert world.worker("auth").state.value == "IN_REVIEW"
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+def test_end_of_a_wait(world: World, cancels: bool) -> None:
+    """A wait ends by a cancellation or with the server's input, without an answer."""
+    world.spawn("auth", "login")
+    ok(world.path("auth"), "msg", "poll")  # its assignment
+    wait = {"name": "inbox", "arguments": {"wait_s": 300}}
+    messages: list[dict[str, object]] = [
+        {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": wait}
+    ]
+    if cancels:
+        params = {"requestId": 7}
+        messages.append({"method": "notifications/cancelled", "params": params, "jsonrpc": "2.0"})
+    given = b"".join(json.dumps(one).encode() + b"\n" for one in messages)
+    done = serve(world.path("auth"), given)
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_outside_a_repository(tmp_path: Path) -> None:

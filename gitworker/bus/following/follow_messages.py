@@ -8,8 +8,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
@@ -22,8 +21,7 @@ BATCH = 500
 MAX_WAIT_S = 2.0  # until the next look, if no waker noticed anything
 
 
-@dataclass(frozen=True, slots=True)
-class MessageFilter:
+class MessageFilter(NamedTuple):
     """A selection of messages; None accepts every value."""
 
     task: str | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 from gitworker.cli.output import ERR, OUT, narrate
 from gitworker.mcp.caller import Caller
 from gitworker.mcp.rpc import encode
 from gitworker.mcp.server import Server
-from gitworker.mcp.toolbox import CALL, Toolbox, run_call
+from gitworker.mcp.stop import Stop
+from gitworker.mcp.toolbox import CALL, CHUNK, Toolbox, run_call
 
 IN = 0
 
@@ -32,11 +34,24 @@ def serve() -> int:
 def answer_call() -> int:
     """Run one call of a server in this process: read the request, write the result."""
     fd, writer = _take_streams()
-    with open(fd, "rb") as stream:
-        request = json.loads(stream.read())
+    line = b""
+    while not line.endswith(b"\n"):
+        data = os.read(fd, CHUNK)
+        if not data:
+            return 1  # the server has ended
+        line += data
+    request = json.loads(line)
+    stop = Stop()
+    if request["waits"]:
+        threading.Thread(target=_await_stop, args=(fd, stop), daemon=True).start()
     caller = Caller.restored(request["caller"], os.environ)
-    _write(writer, encode(run_call(Toolbox(caller, narrate), request)))
+    _write(writer, encode(run_call(Toolbox(caller, narrate), request, stop)))
     return 0
+
+
+def _await_stop(fd: int, stop: Stop) -> None:
+    """End the waits of the call at the end of its input; a byte before that cancels it."""
+    stop.give(cancels=bool(os.read(fd, 1)))
 
 
 def _take_streams() -> tuple[int, int]:

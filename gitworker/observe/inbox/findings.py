@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import ref_of
@@ -77,5 +76,5 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
         conflicts = overlaps.get(ref, ())
         words += [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]
         command = trouble.command if trouble else item.command
-        found.append(replace(item, text="; ".join(words), command=command))
+        found.append(item._replace(text="; ".join(words), command=command))
     return found

@@ -6,16 +6,14 @@ questions and stopped landings, each until it is settled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.inbox.rules import STATE
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 
 
-@dataclass(frozen=True, slots=True)
-class InboxItem:
+class InboxItem(NamedTuple):
     """One thing; `source` is the worker that it is about, or the sender of the message.
 
     `seq` and `id` are those of a message, None for a state.
@@ -31,8 +29,7 @@ class InboxItem:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
+class Inbox(NamedTuple):
     """The things that need one agent. `has_more`: a limit was reached.
 
     `upto` is the position that the reader may acknowledge after it has seen the items; None if

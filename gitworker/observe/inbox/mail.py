@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitworker import clock
@@ -57,7 +56,7 @@ def mail_items(
         if message.seq < handed_in and message.type == MessageType.REVIEW_RESULT:
             if is_settled(item.text):
                 continue
-            item = replace(item, command=None)
+            item = item._replace(command=None)
         yield item
 
 
