@@ -17,12 +17,12 @@ class HookContext:
     """The worker whose agent calls, in its repository and store; `open_session` opens a session.
 
     `lease_ms` is the lease of its claims. `is_supervised`: our supervisor has started the agent.
-    `hands_in`: at the end of a turn, finished work is to be handed in.
+    `hands_in`: at the end of a turn, finished work is to be handed in. `given` is the input.
     """
 
     __slots__ = (
-        "hands_in", "is_supervised", "lease_ms", "open_session", "paths", "repository", "store",
-        "worker",
+        "given", "hands_in", "is_supervised", "lease_ms", "open_session", "paths", "repository",
+        "store", "worker",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,7 @@ class HookContext:
         lease_ms: int,
         is_supervised: bool = False,
         hands_in: bool = False,
+        given: bytes = b"",
     ) -> None:
         self.worker = worker
         self.repository = repository
@@ -45,6 +46,7 @@ class HookContext:
         self.lease_ms = lease_ms
         self.is_supervised = is_supervised
         self.hands_in = hands_in
+        self.given = given
 
 
 class News:

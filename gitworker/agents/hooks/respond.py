@@ -39,7 +39,7 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
             interrupted=is_interrupted(reader, context.worker),
         )
     before = facts.memory
-    if begins_turn(event.meaning):
+    if begins_turn(event.meaning, context.given):
         facts.stops, facts.reason = 0, None
     if event.meaning == STOP:
         from gitworker.agents.hooks.gate import end_turn  # git: 25 ms, at the end of a turn only

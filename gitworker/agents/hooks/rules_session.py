@@ -12,6 +12,13 @@ STOPS_MAX = 3  # how often in a row an agent is kept at work
 IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
 AT_WORK = frozenset({"ASSIGNED", "WORKING", "STALE"})  # the worker's states with open work
 STARTABLE = frozenset({"WORKING", "STALE"})
+PROMPT_KEYS = (b'"prompt":"', b'"prompt": "')
+# The beginnings of the reasons that keep an agent at work.
+REASON_HEADS = (
+    b"git worker: ", b"Your work was sent back: ", b"Not committed: ",
+    b"The work cannot be handed in: ",
+)  # fmt: skip
+OPERATION = b"is open here."  # after "A rebase" and the like
 MESSAGES, RETURNED, UNCOMMITTED = "messages", "returned", "uncommitted"
 
 
@@ -62,6 +69,17 @@ def is_sign_of_work(meaning: str) -> bool:
     return meaning in (PROMPT, TOOL)
 
 
-def begins_turn(meaning: str) -> bool:
-    """Return whether an event begins a turn of the agent."""
-    return meaning in (START, PROMPT)
+def begins_turn(meaning: str, given: bytes = b"") -> bool:
+    """Return whether an event begins a turn of the agent; `given` is the input of its hook.
+
+    Qwen Code reports the reason that keeps it at work as a prompt: that continues the turn.
+    """
+    return meaning == START or (meaning == PROMPT and not _is_reason(given))
+
+
+def _is_reason(given: bytes) -> bool:
+    """Return whether the prompt in a hook's input is a reason of ours; parsing JSON costs 3 ms."""
+    text = next((given.split(key, 1)[1] for key in PROMPT_KEYS if key in given), b"")
+    words = text.split(b" ", 2)
+    is_operation = words[0] == b"A" and words[-1].startswith(OPERATION)
+    return is_operation or text.startswith(REASON_HEADS)

@@ -27,19 +27,18 @@ def run_hook(words: list[str]) -> int | None:
     """Answer an event of an agent's hook and return 0; None if click must parse the words."""
     if len(words) != 1 or words[0] not in EVENTS:
         return None
-    _drain_input()
-    answer_event(EVENTS[words[0]])
+    answer_event(EVENTS[words[0]], given=_read_input())
     return 0
 
 
-def answer_event(event: AgentEvent, identity: str | None = None) -> None:
+def answer_event(event: AgentEvent, identity: str | None = None, *, given: bytes = b"") -> None:
     """Print the answer to an event; silent outside the worktrees of workers, and on a failure."""
     place = None
     try:
         place = find_hot_context(identity)
         if place is None or place.actor in RESERVED:
             return
-        context = _context(place)
+        context = _context(place, given)
         found = respond(context, event)
         if found is None:
             return
@@ -52,7 +51,7 @@ def answer_event(event: AgentEvent, identity: str | None = None) -> None:
             _log_failure(place.paths.root, event.name)
 
 
-def _context(place: HotContext) -> HookContext:
+def _context(place: HotContext, given: bytes) -> HookContext:
     def open_session() -> Session:
         from gitworker.cli.call import CommandLine  # 40 ms, if the work begins or is handed in
         from gitworker.progress import ignore
@@ -68,6 +67,7 @@ def _context(place: HotContext) -> HookContext:
         lease_ms=place.limits.claims_lease_s * 1000,
         is_supervised=WORKTREE in os.environ,
         hands_in=place.limits.agent_hand_in,
+        given=given,
     )
 
 
@@ -81,16 +81,20 @@ def _print(event: AgentEvent, found: Answer) -> None:
         answer_line(text)
 
 
-def _drain_input() -> None:
-    """Read the agent's input to its end: an agent could fail on a closed pipe."""
+def _read_input() -> bytes:
+    """Read the agent's input to its end: an agent could fail on a closed pipe. Return the start."""
+    given = b""
     waiter = select.poll()
     waiter.register(STDIN, select.POLLIN)
     try:
         while not os.isatty(STDIN) and waiter.poll(INPUT_WAIT_MS):
-            if not os.read(STDIN, CHUNK):
-                return
+            data = os.read(STDIN, CHUNK)
+            if not data:
+                break
+            given = given if len(given) >= CHUNK else given + data
     except OSError:
-        return
+        pass
+    return given
 
 
 def _log_failure(state: str, event: str) -> None:

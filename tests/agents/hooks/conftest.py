@@ -26,13 +26,15 @@ class HookedAgent:
         """Return the worker's worktree."""
         return self.world.path("auth")
 
-    def hear(self, event: str, *, is_supervised: bool = False, hands_in: bool = False) -> str:
+    def hear(
+        self, event: str, *, is_supervised: bool = False, hands_in: bool = False, given: bytes = b""
+    ) -> str:
         """Call a hook and return its text; the agent has read it then."""
         session = self.world.session()
         context = HookContext(
             "auth", require_repository(str(self.worktree)), session.store, session.paths,
             open_session=lambda: self.world.session(self.worktree, "auth"), lease_ms=60_000,
-            is_supervised=is_supervised, hands_in=hands_in,
+            is_supervised=is_supervised, hands_in=hands_in, given=given,
         )  # fmt: skip
         answer = respond(context, EVENTS[event])
         assert answer is not None

@@ -1,5 +1,7 @@
 """The end of an agent's turn: it is kept at work for a reason, or its work is handed in."""
 
+import json
+
 import pytest
 
 from gitworker.workers.review import reject
@@ -35,6 +37,14 @@ def test_uncommitted_work_keeps_it_once(working: HookedAgent) -> None:
     assert working.hear("Stop") == ""
     working.hear("UserPromptSubmit")
     assert "Not committed: new" in working.hear("Stop")
+
+
+def test_reason_that_comes_as_a_prompt(working: HookedAgent) -> None:
+    """A reason that the agent reports as a prompt begins no turn: it keeps the agent once."""
+    (working.worktree / "new").write_text("new")
+    reason = working.hear("Stop")
+    working.hear("UserPromptSubmit", given=json.dumps({"prompt": reason}).encode())
+    assert working.hear("Stop") == ""
 
 
 def test_three_reasons_in_a_row_are_the_end(working: HookedAgent) -> None:

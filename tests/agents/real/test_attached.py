@@ -47,7 +47,7 @@ def test_message_in_mid_run(agent: str, machine: AgentMachine, model: ScriptedMo
     assert machine.run("msg", "poll", "--as", "auth", "--mine").out.count("Use tabs") == 0
 
 
-@pytest.mark.parametrize("agent", SANDBOXED_AGENTS)
+@pytest.mark.parametrize("agent", [*SANDBOXED_AGENTS, "qwen"])
 def test_uncommitted_work(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """An agent that would end with uncommitted work is asked once to commit it."""
     require_agent(agent)

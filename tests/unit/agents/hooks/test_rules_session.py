@@ -6,6 +6,7 @@ from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAI
 from gitworker.agents.hooks.rules_session import (
     BEAT_EVERY_MS,
     STOPS_MAX,
+    begins_turn,
     due_beat,
     may_keep,
     needs_start,
@@ -70,3 +71,20 @@ def test_an_agent_is_kept_at_most_three_times() -> None:
     assert not may_keep("a", stops=1, last="a")
     assert may_keep("b", stops=STOPS_MAX - 1, last="a")
     assert not may_keep("b", stops=STOPS_MAX, last="a")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (b"", True),
+        (b'{"prompt":"Go on"}', True),
+        (b'{"prompt":"A rebase is open here.\\n    git worker sync --continue"}', False),
+        (b'{"cwd": "/", "prompt": "Not committed: a. Uncommitted work"}', False),
+        (b'{"prompt":"A new plan. The door is open here."}', True),
+    ],
+)
+def test_reasons_begin_no_turn(given: bytes, expected: bool) -> None:
+    """A prompt begins a turn unless it is a reason of ours; the start of a session always does."""
+    assert begins_turn(PROMPT, given) is expected
+    assert begins_turn(START, given)
+    assert not begins_turn(TOOL, given)
