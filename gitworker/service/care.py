@@ -71,9 +71,11 @@ class CareMethods(ServiceBase):
 
     def uninstall_hooks(self) -> str:
         """Remove the hooks, excludes and link; return the state directory, which stays."""
+        from gitworker.agents.hooks.attach import detach_all
         from gitworker.workers.worktree_hooks import uninstall_everything
 
         with self._acting() as session:
+            detach_all(session)  # before their excludes: git would show the files
             uninstall_everything(session)
             return session.paths.root
 

@@ -17,6 +17,8 @@ from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_branch
 from gitworker.worktrees.worktree_root import find_barrier
 
+CLAUDES_WORKTREES = "/.claude/worktrees"
+
 
 @dataclass(frozen=True, slots=True)
 class AdoptableBranch:
@@ -91,7 +93,7 @@ def _in_worktree(
             f"{path} is the worktree of {worker} for {task}", f"git worker show {worker}",
             code="taken",
         )  # fmt: skip
-    if worktree.locked:
+    if worktree.locked and not _is_claudes(path):
         raise Refused(
             f"{path} is locked", f"git worktree unlock {quoted(path)}", code="worktree_locked"
         )
@@ -103,6 +105,11 @@ def _in_worktree(
         )  # fmt: skip
     find_checkout(session.git, worktree.branch)  # raises if it is checked out twice
     return AdoptableBranch(worktree.branch, worktree.head, worktree)
+
+
+def _is_claudes(path: str) -> bool:
+    """Return whether Claude Code made a worktree: it locks its own, and such a lock stays."""
+    return os.path.dirname(path).endswith(CLAUDES_WORKTREES)
 
 
 def require_adoptable(session: Session, found: AdoptableBranch) -> None:

@@ -213,6 +213,17 @@ def test_locked(world: World) -> None:
     world.git("worktree", "unlock", str(place))
 
 
+def test_locked_by_claude(world: World) -> None:
+    """A worktree that Claude Code made and locked is adopted, and keeps the lock."""
+    place = world.root / ".claude/worktrees/by-hand"
+    Repo(world.root).worktree(place, "-b", "feature").commit("By hand", {"hand": "1\n"})
+    world.git("worktree", "lock", "--reason", "claude session", str(place))
+    adopted = take(world, str(place))
+    assert adopted.spawned.path == str(place)
+    start(world.session(), "auth", pid=os.getpid())
+    assert "locked claude session" in world.git("worktree", "list", "--porcelain")
+
+
 def test_worktree_that_is_not_there(world: World) -> None:
     """A worktree on a disk that is not mounted is not adopted."""
     place = by_hand(world)

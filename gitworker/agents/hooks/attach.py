@@ -12,14 +12,18 @@ from typing import NamedTuple
 from gitworker.agents.environment.own_program import this_program
 from gitworker.agents.hooks.rules_settings import AGENTS, attached, detached
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
+from gitworker.progress import Notice
+from gitworker.repo.pool.parked import list_parked
 from gitworker.repo.worktrees.excludes import exclude_link, include_again
 from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
+from gitworker.worktrees.pool.hand_out import open_pool
 from gitworker.worktrees.populate.attached_files import (
     AttachedFile,
     Attachment,
+    attachments_of,
     digest,
     drop_attachment,
     find_attachment,
@@ -62,12 +66,20 @@ def attach_here(session: Session, agent: str, program: str) -> AttachedAgent:
 
 
 def detach_here(session: Session, agent: str) -> AttachedAgent:
-    """Remove our hooks from the main checkout and every worker's worktree."""
+    """Remove our hooks from the main checkout and all worktrees, also those in the pool."""
     local = AGENTS[agent].local
-    paths = [f"{top}/{local}" for top in _worktrees(session)]
+    tops = [*_worktrees(session), *(one.tree for one in list_parked(open_pool(session)))]
+    paths = [f"{top}/{local}" for top in tops]
     removed = _detach(local_records(session), agent, paths)
     include_again(session.repository.common_dir, local)
     return removed
+
+
+def detach_all(session: Session) -> None:
+    """Remove the hooks of all agents that are attached in this repository."""
+    for one in attachments_of(local_records(session)):
+        detach_here(session, one.agent)
+        session.report(Notice(f"the hooks of {one.agent} are removed, too"))
 
 
 def attach_for_user(agent: str, program: str, env: Mapping[str, str]) -> AttachedAgent:

@@ -15,6 +15,10 @@ from gitworker.agents.hooks.attach import (
 from gitworker.agents.hooks.rules_settings import AGENTS
 from gitworker.errors import Invalid, Refused
 from gitworker.fsck.quick.agent_checks import check_agents
+from gitworker.repo.pool.parked import list_parked
+from gitworker.service import open_repository
+from gitworker.worktrees.pool.hand_out import open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.workers.world import World, without_heartbeat_daemon
 
 PROGRAM = "/bin/true"
@@ -76,6 +80,32 @@ def test_new_worktrees_are_attached(world: World) -> None:
     assert world.git("status", "--porcelain", cwd=path) == ""
     detach_here(world.session(), "claude")
     assert not (path / ".claude").exists()
+
+
+def test_parked_worktrees_lose_them(world: World) -> None:
+    """A worktree that went to the pool with the hooks does not keep them."""
+    world.git("config", "worker.worktree.pool", "1")
+    install(world)
+    keep_pool(world.session())
+    session = world.session()
+    (parked,) = list_parked(open_pool(session))
+    file = Path(parked.tree, LOCAL)
+    file.parent.mkdir()
+    file.write_bytes(world.path("auth").joinpath(LOCAL).read_bytes())
+    detach_here(session, "claude")
+    assert not file.parent.exists()
+
+
+def test_hooks_uninstall_takes_them_along(world: World) -> None:
+    """After `hooks uninstall` no agent is attached, and git shows no file of ours."""
+    before = files_of(world.root).keys()
+    install(world)
+    install(world, "qwen")
+    said: list[str] = []
+    open_repository(str(world.root), progress=lambda one: said.append(str(one))).uninstall_hooks()
+    assert sum("the hooks of" in one for one in said) == len(("claude", "qwen"))
+    assert [one.message for one in check_agents(world.session())] == ["no hooks attached"]
+    assert not files_of(world.root).keys() - before
 
 
 def test_later_changes_stay(world: World) -> None:

@@ -12,8 +12,9 @@ def command(call: CommandLine) -> None:
     """Remove the hooks, excludes and link from the repository.
 
     Restores git's settings and info/exclude. The state directory with its messages stays, and so do
-    worktrees and branches. New commits are still published, by the next command. Only init,
-    hooks install, spawn and adopt install the hooks again.
+    worktrees and branches. The hooks of attached agents are removed too. New commits are still
+    published, by the next command. Only init, hooks install, spawn and adopt install the hooks
+    again.
 
     \b
       git worker hooks uninstall
