@@ -83,7 +83,8 @@ class Text(TextType):
         """Return the text; raise Invalid if it is blank or not UTF-8."""
         label = param.opts[-1] if param and param.opts else "the text"
         if not value.strip():
-            raise Invalid(f"{label} is empty", code="usage")
+            command = ctx.command_path.partition(" ")[2] if ctx else ""
+            raise Invalid(f"{label} is empty", f"git worker {command} -h".strip(), code="usage")
         return require_utf8(value, label)
 
 
@@ -223,4 +224,7 @@ def _change_directory(ctx: click.Context, _: click.Parameter, directory: str | N
         try:
             os.chdir(directory)
         except OSError as error:
-            raise Unavailable(f"cannot change to {directory}: {error.strerror}") from error
+            raise Unavailable(
+                f"cannot change to {directory}: {error.strerror}",
+                "git worker -C . status",
+            ) from error

@@ -42,13 +42,20 @@ def parse_worker_id(text: str) -> WorkerId:
     if len(text) > WORKER_ID_MAX:
         raise Invalid(f"the worker id has {len(text)} characters; {WORKER_ID_MAX} are allowed")
     if text in RESERVED:
-        raise Invalid(f"{text!r} is a reserved name; choose another worker id")
+        raise Invalid(
+            f"{text!r} is a reserved name; choose another worker id",
+            "git worker spawn auth my-task",
+        )
     return WorkerId(text)
 
 
 def parse_agent_id(text: str) -> WorkerId:
     """Return `text` as an identity on the bus: a worker id or a reserved name."""
-    return WorkerId(text) if text in RESERVED else parse_worker_id(text)
+    try:
+        return WorkerId(text) if text in RESERVED else parse_worker_id(text)
+    except Invalid as error:
+        error.hint = "git worker list"
+        raise
 
 
 def parse_task_id(text: str) -> TaskId:

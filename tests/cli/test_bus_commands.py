@@ -89,6 +89,7 @@ def test_show(scene: Scene, worktree: Path) -> None:
         answer = run(scene.root, "msg", "show", name)
         assert answer.status == 4
         assert answer.err.startswith("error: there is no message ")
+        assert answer.err.endswith("hint: git worker log\n")
 
 
 def test_stats(scene: Scene, worktree: Path) -> None:

@@ -21,5 +21,5 @@ def require_message(store: Store, name: str, *, blobs: str) -> dict[str, Any]:
         if message is None and is_seq:
             message = find_message_at(reader, int(name))
     if message is None:
-        raise NotFound(f"there is no message {ascii(name)[:80]}", "git worker msg follow --since 0")
+        raise NotFound(f"there is no message {ascii(name)[:80]}", "git worker log")
     return message_fields(message, blobs=blobs)

@@ -42,8 +42,9 @@ def test_reserved_names_may_send() -> None:
     """On the bus the reserved names are identities too."""
     assert parse_agent_id("hq") == "hq"
     assert parse_agent_id("auth") == "auth"
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid) as caught:
         parse_agent_id("HQ")
+    assert caught.value.hint == "git worker list"
 
 
 @pytest.mark.parametrize("text", ["skills-abc", "A.b_c-9", "0", "t" * 100, "a.lock.b"])

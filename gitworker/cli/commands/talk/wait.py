@@ -27,10 +27,12 @@ def command(
     """Wait until a worker has a verdict, has landed, or is in a state.
 
     Returns at once if that is so already: `verdict` is the verdict on the last hand-in, and any
-    verdict counts. Without --for it waits until the worker is no longer at work: handed in, ended,
-    or returned without an agent. Prints the state, and the verdict if there is one. The exit status
-    is 1 after the timeout, and as soon as the worker fails, loses its task, or its supervised agent
-    has ended without handing anything in.
+    verdict counts. Prints the state, and the verdict if there is one. With --for the exit status is
+    1 as soon as that cannot be reached any more: the worker fails, loses its task, or its
+    supervised agent has ended without handing anything in. After the timeout it is always 1.
+
+    Without --for it waits until the worker is no longer at work. That may be work that was handed
+    in, a failure, or an agent that ended without result: the exit status is 0 in every case.
 
     \b
       git worker wait auth --for verdict --timeout 600

@@ -87,13 +87,17 @@ def _read_file(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise NotFound(f"cannot read the text from {path}: {error.strerror}") from error
+        raise _unreadable(path, error) from error
     try:
         return _read_all(fd)
     except OSError as error:
-        raise NotFound(f"cannot read the text from {path}: {error.strerror}") from error
+        raise _unreadable(path, error) from error
     finally:
         os.close(fd)
+
+
+def _unreadable(path: str, error: OSError) -> NotFound:
+    return NotFound(f"cannot read the text from {path}: {error.strerror}", f"ls -l {quoted(path)}")
 
 
 def _read_all(fd: int) -> bytes:
