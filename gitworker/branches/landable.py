@@ -5,18 +5,23 @@ from collections.abc import Sequence
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
 from gitworker.repo.history.tree_check import find_bad_commit
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 
 
-def require_landable(session: Session, worker: str, tips: Sequence[Oid], *, base: Oid) -> None:
+def require_landable(
+    session: Session, worker: str, tips: Sequence[Oid], *, base: Oid, worktree: str | None
+) -> None:
     """Raise Refused if git refuses a commit in `base..tips`: its header, or a name in its tree.
 
-    On the target it would block every later landing, clone or push of the repository.
+    On the target it would block every later landing, clone or push of the repository. `worktree`
+    has the branch checked out.
     """
-    _require(
-        session, tips, base=base, action=f"{worker} cannot land",
-        hint="git reset --soft {commit}^   # in its worktree; then commit again",
-    )  # fmt: skip
+    show = "git show --stat {commit}   # write it again without the fault"
+    reset = "git -C {place} reset --soft {commit}^   # then commit again"
+    place = quoted(worktree or "").replace("{", "{{").replace("}", "}}")
+    hint = show if worktree is None else reset.replace("{place}", place)
+    _require(session, tips, base=base, action=f"{worker} cannot land", hint=hint)
 
 
 def require_startable(session: Session, start: str, tip: Oid, *, target: Oid) -> None:

@@ -28,20 +28,23 @@ class PublishedBranch(NamedTuple):
     commit: Oid
 
 
-def choose_remote(session: Session, branch: str | None, name: str | None = None) -> str:
+def choose_remote(session: Session, worker: Worker, name: str | None = None) -> str:
     """Return the remote to publish to; raise Refused without a remote or with several to choose.
 
     The choice, in order: `name`, the remote for landings, the branch's own remote, the only remote.
     """
     remotes = known_remotes(session)
-    own = session.git_config.get(f"branch.{branch}.remote")
+    own = session.git_config.get(f"branch.{worker.branch}.remote")
     only = next(iter(remotes)) if len(remotes) == 1 else None
     chosen = name or session.settings.merge_remote or own or only
     if chosen is None or chosen == ".":
-        listed = f"git knows {', '.join(sorted(remotes))}" if remotes else "git knows no remote"
+        if not remotes:
+            raise Refused(
+                "git knows no remote to push to", "git remote add origin <url>", code="no_remote"
+            )
         raise Refused(
-            f"which remote should be used? {listed}",
-            "git worker done --push --remote <name>   # or: git remote add origin <url>",
+            f"which remote should be used? git knows {', '.join(sorted(remotes))}",
+            f"git worker done {worker.worker_id} --push --remote {min(remotes)}",
             code="no_remote",
         )
     require_remote(session, chosen)

@@ -149,7 +149,9 @@ def _approval(
     approved, commit = review.patches, Oid(review.commit_oid)
     if tips.branch == commit and is_complete(approved):
         return review, approved
-    require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
+    require_landable(
+        session, worker.worker_id, [tips.branch], base=tips.target, worktree=worker.worktree
+    )
     if not is_complete(approved):
         if tips.branch != commit:
             why = f"an older version of git-worker recorded this approval, only for {commit[:12]}"

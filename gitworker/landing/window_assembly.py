@@ -87,7 +87,7 @@ class Assembly:
         names_text = " and ".join(sorted(names))
         error = Conflict(
             f"{names_text} are stacked on each other, so none of them can land first",
-            "git worker show <worker>",
+            f"git worker show {min(names)}",
         )
         for name in names:
             self._fail(name, error)

@@ -210,7 +210,7 @@ class WorkMethods(ServiceBase):
         from gitworker.branches.publish_branch import choose_remote
 
         with self._acting() as session:
-            return choose_remote(session, self._worker(session, worker).branch, remote)
+            return choose_remote(session, self._worker(session, worker), remote)
 
     def publish(self, worker: str | None = None, remote: str | None = None) -> PublishedBranch:
         """Push a worker's branch to a remote; never replace the commits of another user."""
@@ -218,7 +218,7 @@ class WorkMethods(ServiceBase):
 
         with self._acting() as session:
             found = self._worker(session, worker)
-            return publish_branch(session, found, choose_remote(session, found.branch, remote))
+            return publish_branch(session, found, choose_remote(session, found, remote))
 
     def commit(
         self, worker: str | None = None, *, message: str, paths: Sequence[str] = ()

@@ -85,7 +85,8 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
         require_adoptable(session, found)
         target = find_tip(session.git, session.repository.common_dir, session.target)
         if target is not None:
-            require_landable(session, wanted.worker, [found.tip], base=target)
+            place = found.worktree.path if found.worktree is not None else None
+            require_landable(session, wanted.worker, [found.tip], base=target, worktree=place)
         if found.worktree is None:
             require_trusted_setup(session)
         ref = _check_name(session, wanted, found)

@@ -49,7 +49,7 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
     if at_path is not None and tip is not None and at_path.branch != ref:
         raise Refused(
             f"{name} is the path of a worktree and also another branch",
-            f"git worker adopt {quoted(real)} <worker>   # or: {BRANCHES}{name}",
+            f"git worker adopt {quoted(real)} <worker> <task>   # or: {BRANCHES}{name}",
             code="ambiguous",
         )
     if at_path is not None:
@@ -117,7 +117,7 @@ def require_adoptable(session: Session, found: AdoptableBranch) -> None:
     if found.ref == session.target:
         raise Refused(
             f"{found.branch} is the target branch and cannot belong to a worker",
-            f"git switch -c '<new-branch>' {found.branch}",
+            f"git branch '<new-branch>' {found.branch}   # then adopt that",
             code="is_target",
         )
     if found.branch == "HEAD" or found.branch.startswith("-"):

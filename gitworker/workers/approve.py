@@ -169,7 +169,10 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     tips = read_tips(session, worker)
     stack_base = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, stack_base)
-    require_landable(session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target)
+    require_landable(
+        session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target,
+        worktree=worker.worktree,
+    )  # fmt: skip
     unrequested = _require_requested(call, worker, tips)
     tips = BranchTips(tips.ref, tips.branch, stack_base.onto)
     own = _OwnPatches(call, tips)
@@ -326,8 +329,8 @@ def _require_own_commits(session: Session, worker: Worker, tips: BranchTips) -> 
         raise Refused(
             f"{worker.branch} has no commit of its own any more; {worker.worker_id} submitted"
             f" {requested[:12]}",
-            f"git worker reject {worker.worker_id}   # to continue there: git reset --keep"
-            f" {requested[:12]}",
+            f"git worker reject {worker.worker_id} -m <text>"
+            f"   # to continue there: git reset --keep {requested[:12]}",
             code="nothing_left",
         )
 

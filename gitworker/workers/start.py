@@ -82,7 +82,7 @@ def _begin(
             f"worker {worker.worker_id} has no worktree at {worker.worktree}",
             f"git worker show {worker.worker_id}",
         )
-    process = _process(pid) if pid is not None or binds_caller else None
+    process = _process(worker, pid) if pid is not None or binds_caller else None
     with session.store.write() as writer:
         # A commit just before starts its worker in the background.
         worker = load_worker(writer, worker.worker_id)
@@ -139,16 +139,19 @@ def _publish_start(writer: Writer, worker: Worker, process: Process | None) -> N
     )
 
 
-def _process(pid: int | None) -> Process | None:
+def _process(worker: Worker, pid: int | None) -> Process | None:
     if pid is None:
         return find_calling_agent()
     process = find_process(pid)
     if process is None:
-        raise NotFound(f"no process {pid} runs on this machine", "git worker start --pid $$")
+        raise NotFound(
+            f"no process {pid} runs on this machine",
+            f"git worker start {worker.worker_id} --pid $$",
+        )
     if (pid == INIT and not runs_us_in_a_container(pid)) or not _is_ours(pid):
         raise Refused(
             f"process {pid} belongs to the system or to another user: it is no agent of yours",
-            "git worker start --pid $$",
+            f"git worker start {worker.worker_id} --pid $$",
         )
     return process
 

@@ -270,7 +270,7 @@ def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:
     if tip is None:
         raise _missing_branch(session, worker)
     if target is not None:
-        require_landable(session, worker.worker_id, [tip], base=target)
+        require_landable(session, worker.worker_id, [tip], base=target, worktree=worker.worktree)
 
 
 def _require_committed(session: Session, worker: Worker, commit_message: str | None) -> None:

@@ -63,12 +63,14 @@ def commit_work(
         if error.code != GitFailed.code:  # the cause is known: a full disk, for example
             raise
         raise Refused(
-            "git cannot add these files", "git status", code="not_added", detail=error.detail
-        ) from error
+            "git cannot add these files", _status_of(owner.place), code="not_added",
+            detail=error.detail,
+        ) from error  # fmt: skip
     if git.run("diff", "--cached", "--quiet", "--", *chosen, ok=(0, 1)).status == 0:
         raise Refused(
-            f"there is nothing to commit in {owner.place}", "git status", code="nothing_to_commit"
-        )
+            f"there is nothing to commit in {owner.place}", _status_of(owner.place),
+            code="nothing_to_commit",
+        )  # fmt: skip
     try:
         git.run("commit", "--quiet", "-m", message, "--", *chosen, settings=NO_UPKEEP)
     except GitFailed as error:
@@ -76,7 +78,7 @@ def commit_work(
             raise
         raise Refused(
             "a hook or git refused the commit",
-            f"git -C {quoted(owner.place)} status",
+            _status_of(owner.place),
             code="commit_refused",
             detail=error.detail,
         ) from error
@@ -134,13 +136,17 @@ def _require_worktree(session: Session, worker: Worker) -> OwnershipClaim:
     return owner
 
 
+def _status_of(place: str) -> str:
+    return f"git -C {quoted(place)} status"
+
+
 def _pathspec(place: str, path: str) -> str:
     """Return the pathspec of exactly one path, which may be absolute; it must be in `place`."""
     for top in (place, os.path.realpath(place)):
         path = path.removeprefix(f"{top}/")
     inside = os.path.normpath(path)
     if os.path.isabs(inside) or inside.split("/")[0] in ("..", ".git"):
-        raise Refused(f"{path} is not in the worktree {place}", "git status", code="not_added")
+        raise Refused(f"{path} is not in the worktree {place}", _status_of(place), code="not_added")
     return f":(top,literal){inside}" if inside != "." else ":/"
 
 

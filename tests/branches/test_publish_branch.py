@@ -144,23 +144,24 @@ def test_relative_address(world: World) -> None:
 
 def test_which_remote(world: World) -> None:
     """The named remote, else the one for landings, else the branch's own, else the only one."""
+    world.spawn("auth", "login")
     with pytest.raises(Refused) as caught:
-        choose_remote(world.session(), "auth/login")
+        choose_remote(world.session(), world.worker("auth"))
     assert caught.value.code == "no_remote"
     with_remote(world, "one")
-    assert choose_remote(world.session(), "auth/login") == "one"
+    assert choose_remote(world.session(), world.worker("auth")) == "one"
     for name in ("two", "three"):
         with_remote(world, name)
     with pytest.raises(Refused) as caught:
-        choose_remote(world.session(), "auth/login")
+        choose_remote(world.session(), world.worker("auth"))
     assert "one, three, two" in caught.value.message
     world.git("config", "branch.auth/login.remote", "three")
-    assert choose_remote(world.session(), "auth/login") == "three"
+    assert choose_remote(world.session(), world.worker("auth")) == "three"
     world.git("config", "worker.merge.remote", "two")
-    assert choose_remote(world.session(), "auth/login") == "two"
-    assert choose_remote(world.session(), "auth/login", "one") == "one"
+    assert choose_remote(world.session(), world.worker("auth")) == "two"
+    assert choose_remote(world.session(), world.worker("auth"), "one") == "one"
     with pytest.raises(Refused):
-        choose_remote(world.session(), "auth/login", "none")
+        choose_remote(world.session(), world.worker("auth"), "none")
 
 
 @pytest.mark.parametrize("state", PLACES)

@@ -166,7 +166,7 @@ def test_uncommitted_work(scene: Scene) -> None:
     assert answer.status == 1
     assert "uncommitted work" in answer.err
     assert scene.run("done", "auth", "--commit").err == (
-        "error: --commit needs -m TEXT\nhint: git worker done --commit -m <text>\n"
+        "error: --commit needs -m TEXT\nhint: git worker done auth --commit -m <text>\n"
     )
 
 

@@ -51,7 +51,7 @@ def report_heartbeat(place: HotContext, name: str | None, sign: HeartbeatReport)
     if sign.progress is not None and not 0 <= sign.progress <= 1:
         raise Invalid(
             f"the progress is {sign.progress:g}; it must be between 0 and 1",
-            "git worker heartbeat --progress 0.5",
+            f"git worker heartbeat{f' {name}' if name else ''} --progress 0.5",
         )
     with place.store.read() as reader:
         worker = require_heartbeat_worker(reader, name, place.actor, other=place.other)

@@ -5,7 +5,7 @@ from typing import Any
 from click.shell_completion import CompletionItem
 
 from gitworker.config import key_of, setting_names
-from gitworker.errors import GitWorkerError, Invalid
+from gitworker.errors import GitWorkerError
 from gitworker.paths import require_repository, state_paths
 from gitworker.store.backend import open_store
 from gitworker.store.workers import all_workers
@@ -83,18 +83,6 @@ complete -c git -n '__fish_seen_subcommand_from worker' -f -a '(__git_worker_ans
 """
 
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
-
-
-def completion_script(shell: str) -> str:
-    """Return a shell's completion script; raise Invalid for an unsupported shell."""
-    script = SCRIPTS.get(shell)
-    if script is None:
-        raise Invalid(
-            f"there is no completion for {shell!r}; supported shells: {', '.join(SCRIPTS)}",
-            "git worker completion bash",
-            code="usage",
-        )
-    return script
 
 
 def complete_workers(incomplete: str) -> list[Any]:

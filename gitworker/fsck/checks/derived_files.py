@@ -153,7 +153,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
         if is_blob_ref(ref) and ref not in present:
             yield Finding(
                 "blob_gone", ref, f"the large payload of {place} is missing: {paths.blobs}/{ref}",
-                f"ls {quoted(paths.archive)}/{ref}   # an archived copy belongs in blobs/",
+                f"ls {quoted(paths.archive)}   # move {ref} from there to blobs/, if it is there",
             )  # fmt: skip
     for name, path in sorted(present.items()):
         if not is_blob_ref(name):
@@ -190,7 +190,8 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
                 yield Finding(
                     "trash_unknown", entry.path,
                     f"no recorded operation removed {entry.path} ({entry.worktree})",
-                    f"git worker gc --unlanded   # deletes it; its files: ls {quoted(entry.tree)}",
+                    f"mv {quoted(entry.path)} {quoted(f'{session.main_top}-{entry.name}')}"
+                    "   # its files are in tree/ there",
                 )  # fmt: skip
     for name, operation in named.items():
         data = operation.data

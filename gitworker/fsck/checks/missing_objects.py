@@ -79,7 +79,7 @@ def check_objects(picture: Picture) -> Iterator[Finding]:
         return
     known = _paths_of(picture, absent)
     some = ", ".join(" of ".join(known.get(oid, (oid[:12],))) for oid in sorted(absent)[:NAMED])
-    branch = next((place[1] for place in known.values()), "BRANCH")
+    branch = next((place[1] for place in known.values()), "'<branch>'")
     fetch = f"git fetch --refetch '<clone>' {branch}   # a remote, or the path of a clone"
     message = f"the repository lacks {count_text(len(absent), 'object')}: {some}"
     if not absent:

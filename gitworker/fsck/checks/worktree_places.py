@@ -48,7 +48,7 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
                 yield Finding(
                     "worktree_none", worker.worker_id,
                     f"{worker.worker_id} is {worker.state} but has no worktree",
-                    f"git worker cancel {worker.worker_id} && git worker undo",
+                    f"git worker cancel {worker.worker_id}   # a rescue ref keeps its commits",
                 )  # fmt: skip
             continue
         tree = picture.worktrees.get(os.path.realpath(worker.worktree))
@@ -158,10 +158,13 @@ def check_unowned(picture: Picture) -> Iterator[Finding]:
         owner = read_worktree_owner(tree.admin_dir)
         if owner is None or path in owned or owner in landed or tree.path in begun:
             continue
+        place = quoted(tree.path)
         yield Finding(
             "worktree_unowned", tree.path,
             f"{tree.path} is marked as the worktree of {'/'.join(owner)}, which does not have it",
-            f"git worktree remove {quoted(tree.path)}   # or: git worker adopt",
+            f"git worktree unlock {place} && git worktree remove {place}"
+            if tree.locked
+            else f"git worktree remove {place}   # or: git worker adopt",
         )  # fmt: skip
 
 

@@ -191,7 +191,9 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
         _require_one_device(os.path.dirname(admin), entry.admin)
         entry = _claim(entry)
     except FileNotFoundError:
-        raise NotFound(f"{entry.name} is not in the trash any more", "git worker undo") from None
+        raise NotFound(
+            f"{entry.name} is not in the trash any more", "git worker undo --list"
+        ) from None
     except OSError as error:
         raise _unmovable(entry.path, error) from error
     moving = entry._replace(worktree=place, admin_dir=admin, state=RESTORING)

@@ -5,7 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.cli.shell.completion import SCRIPTS, completion_script
+from gitworker.cli.shell.completion import SCRIPTS
 
 
 @click.command("completion", cls=GitworkerCommand)
@@ -22,5 +22,5 @@ def command(call: CommandLine, shell: str) -> None:
       eval "$(git worker completion zsh)"        in ~/.zshrc
       git worker completion fish | source        in config.fish
     """
-    script = completion_script(shell)
+    script = SCRIPTS[shell]
     output.show(script, {"shell": shell, "script": script}, as_json=call.as_json)

@@ -48,10 +48,11 @@ def command(
       git worker done --commit -m 'Add the login form'
       git worker done --push
     """
+    this = f"git worker done{f' {worker}' if worker else ''}"
     if commit and not message:
-        raise Invalid("--commit needs -m TEXT", "git worker done --commit -m <text>", code="usage")
+        raise Invalid("--commit needs -m TEXT", f"{this} --commit -m <text>", code="usage")
     if remote is not None and not push:
-        raise Invalid("--remote needs --push", f"git worker done --push --remote {remote}")
+        raise Invalid("--remote needs --push", f"{this} --push --remote {remote}")
     service = call.service()
     place = service.choose_remote(worker, remote) if push else None
     done = service.submit(

@@ -47,7 +47,7 @@ def command(
     if (every is None) != (pid is None):
         raise Invalid(
             "--every and --pid require each other",
-            "git worker heartbeat --every 10 --pid $$",
+            f"git worker heartbeat{f' {worker}' if worker else ''} --every 10 --pid $$",
             code="usage",
         )
     session = call.open_quickly()

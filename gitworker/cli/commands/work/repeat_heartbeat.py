@@ -23,7 +23,8 @@ def repeat_heartbeat(place: HotContext, worker: str, *, pid: int, every_s: float
     process = find_process(pid)
     if process is None and is_running(pid, None) is False:
         raise NotFound(
-            f"no process {pid} runs on this machine", "git worker heartbeat --every 10 --pid $$"
+            f"no process {pid} runs on this machine",
+            f"git worker heartbeat {worker} --every 10 --pid $$",
         )
     start = process.start if process else None
     lease_ms = place.limits.claims_lease_s * 1000

@@ -62,7 +62,7 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
             limit_s=limit_s, detach=detach, auto_resume=last.auto_resume,
         )  # fmt: skip
     if detach:
-        require_detachable(program)
+        require_detachable(program, f"resume {worker}" if worker else "resume")
         return detached(call, worker, program, limit_s=limit_s)
     if program:
         from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command

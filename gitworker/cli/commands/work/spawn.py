@@ -92,7 +92,7 @@ def command(
     if agent_name is not None:
         agent = call.service().find_agent(agent_name, options=program)
     elif detach:
-        require_detachable(program)
+        require_detachable(program, f"spawn {worker} {task or '<task>'}")
     if words := agent.prompt_words if agent else program:
         call.service().check_command(words, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)

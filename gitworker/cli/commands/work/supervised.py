@@ -174,12 +174,10 @@ def run_agent(
     return run_supervised(call, session, worker, request, is_supervisor=is_supervisor)
 
 
-def require_detachable(program: list[str]) -> None:
-    """Raise Invalid if -d was given without a command."""
+def require_detachable(program: list[str], verb: str) -> None:
+    """Raise Invalid if -d was given without a command; `verb` is the command with its names."""
     if not program:
-        raise Invalid(
-            "-d requires a command", "git worker exec <worker> -d -- <command>", code="usage"
-        )
+        raise Invalid("-d requires a command", f"git worker {verb} -d -- <command>", code="usage")
 
 
 def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
