@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.hints.proving import hints_proven_by
 
 KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
 SETTINGS = "COVERAGE_PROCESS_CONFIG"
@@ -35,9 +37,9 @@ GIT_CONFIG = """\
 # Suites of whole programs and whole operations: most of their time is the start of interpreters and
 # gits. They run after the fast suites, which stay under a minute without them.
 WHOLE = (
-    "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
-    "lifecycle", "liveness", "mcp", "orchestrator", "radar", "repo", "service", "tasks", "ui",
-    "verify", "workers", "worktrees",
+    "agents", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal", "kinds",
+    "landing", "lifecycle", "liveness", "mcp", "orchestrator", "radar", "repo", "service",
+    "tasks", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured.
@@ -102,6 +104,20 @@ def settings_of_children(encoded: str) -> str:
     fields = json.loads(base64.b64decode(encoded))
     fields.update(source=None, run_include=[str(TESTS.parent / "gitworker" / "*")])
     return base64.b64encode(json.dumps(fields).encode()).decode()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Follow the hints that a test proves (tests/hints) in the state in which it leaves them."""
+    if item.nodeid not in hints_proven_by():
+        return (yield)
+    from tests.hints.following import Proof  # imports the whole command line
+
+    proof = Proof(getattr(item, "funcargs", {}))
+    with proof.recording():
+        result = yield
+    proof.require(hints_proven_by()[item.nodeid])
+    return result
 
 
 def suite_of(item: pytest.Item) -> str:

@@ -32,8 +32,8 @@ MAY_BE_MOCKED = {
 }
 # Suites across rooms; every other folder is a room of gitworker.
 ACROSS_ROOMS = {
-    "architecture", "benchmarks", "concurrency", "crash", "faults", "hostile", "kinds", "unit",
-    "peers",
+    "architecture", "benchmarks", "concurrency", "crash", "faults", "hints", "hostile", "kinds",
+    "peers", "unit",
 }  # fmt: skip
 
 

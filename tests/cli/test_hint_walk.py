@@ -22,6 +22,7 @@ from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from tests.cli.kit import Answer, run
 from tests.cli.test_verbs_and_states import stale, stale_in_review
+from tests.hints.following import note
 from tests.workers.world import World, without_heartbeat_daemon
 
 FILES = {"a": "1\n"}
@@ -115,6 +116,7 @@ def useless(world: World, verb: tuple[str, ...]) -> list[str]:
             again = run(world.root, *verb)
             if (again.status, again.err) == (refused.status, refused.err):
                 found.append(f"{' '.join(verb)}: {refused.err}{command} does not help")
+        note(command, refused.err)
     return found
 
 
@@ -258,6 +260,7 @@ class Walk:
     def _step(self, command: str) -> Answer:
         self.answer = self.perform(command)
         self.walked.append(f"{command}: {self.answer.err}")
+        note(command, "")
         self._author()
         return self.answer
 
@@ -319,3 +322,4 @@ def test_an_empty_repository_names_its_first_commands(tmp_path: Path) -> None:
         )  # fmt: skip
         again = run(tmp_path / place, "spawn", "auth", "login")
         assert (done.returncode, again.status) == (0, 0) or again.err != refused.err, hint
+        note(hint, refused.err)

@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.fsck import fsck
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
@@ -21,6 +22,9 @@ from gitworker.workers.worktree_hooks import uninstall_everything
 from tests.architecture.house import ROOT
 from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes
+from tests.hints.following import PLACEHOLDER, Printed, note
+from tests.hints.following import follow as help_failure
+from tests.hints.templates import COMMAND, READS, REMARK
 from tests.workers.dirty_worktree import make_dirty
 from tests.workers.planting import PLANTS, broken, sql
 from tests.workers.world import World, is_at_work, newest, wait_until, without_heartbeat_daemon
@@ -218,6 +222,24 @@ def test_planted_damage_is_found(ground: World, name: str) -> None:
         assert all(one.repair is None for one in repaired.left.findings)
     assert tips <= reached(ground)
     assert files <= contents(ground)
+    for one in repaired.left.findings:
+        follow_finding(ground, one)
+
+
+def follow_finding(world: World, finding: Finding) -> None:
+    """Run the command that a finding names; it reads, or the finding disappears."""
+    command = finding.hint.partition(REMARK)[0]
+    is_known = {"<new-place>", "<clone>"} & set(PLACEHOLDER.findall(command))
+    if is_known or not COMMAND.match(command):  # other tests know these words
+        return
+    words = command.replace("<commit>", "main")
+    why = help_failure(Printed([], str(world.root), said=finding.message), words)
+    if why is not None and "contains modified or untracked files" in why:
+        return  # git keeps a worktree with work in it
+    assert why is None, (finding, why)
+    if not READS.match(command):
+        assert finding not in run_fsck(world.session()).findings, command
+    note(command, finding.message)
 
 
 def contents(world: World) -> set[bytes]:

@@ -12,6 +12,7 @@ from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Finding, Level
 from gitworker.fsck.fsck import run_fsck, run_repair
 from tests.crash.inventory import all_bytes
+from tests.hints.following import note
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World
 
@@ -41,6 +42,7 @@ def complaints(world: World) -> list[str]:
 def follow(world: World, finding: Finding, **names: str) -> None:
     """Run the command that a finding names, as a user copies it."""
     command = finding.hint.partition("   # ")[0]
+    note(command, finding.message)
     for name, value in names.items():
         command = command.replace(name, value)
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=False, timeout=300)

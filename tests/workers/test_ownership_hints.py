@@ -9,6 +9,7 @@ import pytest
 from fixtures.repos import Repo
 from tests.cli.kit import Answer, run
 from tests.crash.inventory import all_bytes
+from tests.hints.following import note
 from tests.workers.damaging import HEADS, PLACES, bytes_below
 from tests.workers.world import World
 
@@ -41,6 +42,7 @@ def hints(answer: Answer) -> Iterator[str]:
 
 def follow(world: World, command: str) -> Answer:
     """Run one command of a hint in the main checkout, as a user copies it."""
+    note(command, "")
     done = subprocess.run(
         ["/bin/sh", "-c", command], cwd=world.root, check=False, capture_output=True, text=True,
         timeout=300,

@@ -1,0 +1,47 @@
+"""House rule on hints: each is run by a test in the state in which it is printed, and helps."""
+
+from collections import Counter
+
+from tests.architecture.house import ROOT, snippet
+from tests.hints.proving import EXCEPTED, PROVEN, lines_of, unproven
+from tests.hints.templates import Template, all_templates, templates_of
+
+FIX = (
+    "write a case in tests/hints that prints the hint and follows it, or let a test of its room end"
+    " with it, and add the line `MODULE | HINT | TEST` to tests/hints/proven.txt"
+)
+EXCEPTIONS = 165  # lower this number with each hint that gets a test
+
+
+def test_every_hint_is_proven() -> None:
+    """No hint of the source lacks a test, or a reason for which it has none."""
+    found = [f"{one.module}: {one.text}" for one in unproven(all_templates())]
+    assert not found, "\n".join([*found, f"How to fix: {FIX}"])
+
+
+def test_the_tables_are_current() -> None:
+    """Each line of the tables names a hint that exists, once, and a test that exists."""
+    lines = [*lines_of(PROVEN), *lines_of(EXCEPTED)]
+    twice = [one for one, number in Counter(line.template for line in lines).items() if number > 1]
+    gone = {line.template for line in lines} - set(all_templates())
+    assert (twice, gone) == ([], set()), f"remove these lines: {twice} {gone}"
+    for line in lines_of(PROVEN):
+        path, _, name = line.proof.partition("::")
+        test = name.partition("[")[0]
+        assert f"def {test}(" in (ROOT / path).read_text(), f"there is no test {line.proof}"
+    assert len(lines_of(EXCEPTED)) <= EXCEPTIONS
+    assert all(len(line.proof) > 10 for line in lines_of(EXCEPTED)), "give each its reason"
+
+
+def test_the_rule_finds_a_new_hint() -> None:
+    """A hint without a test is found in an f-string, a constant and a list of lines."""
+    module = snippet(
+        'raise Refused("no", f"git worker frob {worker}   # now")\n'
+        'HINT = "git worker frob --all"\n'
+        'lines = ["error: x", f"hint: git -C {place} frob"]\nundo = "undo: git worker frob"\n'
+        'message = "git cannot frob"\n'
+    )
+    found = unproven(templates_of([module]))
+    texts = {"git worker frob {}", "git worker frob --all", "git -C {} frob", "git worker frob"}
+    assert {one.text for one in found} == texts
+    assert unproven([Template("gitworker/x.py", "git worker list")]) == []

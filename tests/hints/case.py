@@ -1,0 +1,67 @@
+"""A case of a hint: a state, a command that is refused or warns in it, and the hint that it prints.
+
+`check` runs the command, then the hint in the same state, and the command again.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tests.hints.following import Printed, fill, follow, hints_of, note, perform
+from tests.hints.templates import READS, Template
+from tests.workers.world import World
+
+FINDS = re.compile(r"^git worker (doctor|fsck)$")  # they print each finding until it is repaired
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The command that prints the hint, the hint's template, and the state before both.
+
+    `at` is the worker in whose worktree the user is; without it, it is the main checkout. `meets`
+    does the work that the remark behind the hint asks for. `instead`: the hint takes the place of
+    the command, which would be refused again. `env` is added to the environment.
+    """
+
+    build: Callable[[World], None]
+    command: str
+    hint: str
+    at: str = ""
+    meets: Callable[[World], None] | None = None
+    instead: bool = False
+    env: Mapping[str, str] | None = None
+
+
+def check(world: World, case: Case) -> None:
+    """Fail unless the command prints the hint, and the hint helps."""
+    case.build(world)
+    place = world.path(case.at) if case.at else world.root
+    printed = Printed([], str(place), None if case.env is None else {**os.environ, **case.env})
+    done = perform(fill(case.command), printed)
+    found = list(hints_of(done.out, done.err))
+    pattern = Template("", case.hint).pattern()
+    chosen = [one for one in found if pattern.fullmatch(one)]
+    assert chosen, f"{case.command} does not print {case.hint}: {found}\n{done.err}{done.out}"
+    if case.meets is not None:
+        case.meets(world)
+    printed.said = f"{done.status}{done.err}"
+    finds = FINDS.search(case.command) is not None
+    printed.again = None if case.instead or finds else fill(case.command)
+    why = follow(printed, chosen[0])
+    assert why is None, why
+    if finds and not READS.match(chosen[0]) and case.env is None:
+        again = perform(case.command, printed)
+        assert chosen[0] not in hints_of(again.out, again.err), f"it is found again: {again}"
+    note(chosen[0], done.err + done.out)
+
+
+def commit_readme(world: World, worker: str = "auth") -> None:
+    """Commit a change in a worker's worktree, as its author."""
+    world.commit(worker, {"README": "changed\n"})
+
+
+def two_workers(world: World) -> None:
+    """Let auth work on login, and docs wait for the review of its guide."""
+    world.in_review("docs", "guide", {"guide": "1\n"})
+    world.working("auth", "login", {"a": "1\n"})
