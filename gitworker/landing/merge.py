@@ -10,7 +10,6 @@ from gitworker.errors import Conflict
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.observe.trouble import read_trouble
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
@@ -77,6 +76,8 @@ def _has_landed(session: Session, worker: Worker) -> bool:
     """Return whether a worker's work has landed, and report it: nothing is left to do."""
     if is_landed(worker.state):
         session.report(Notice(f"worker {worker.worker_id} has landed already: nothing changed"))
+        from gitworker.observe.trouble import read_trouble  # 10 ms, only after a landing
+
         if later := read_trouble(session, worker):
             session.report(Notice(f"{later.words}: {later.command}"))
     return is_landed(worker.state)

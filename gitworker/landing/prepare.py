@@ -28,7 +28,7 @@ from gitworker.branches.stack import own_fork_point, require_parent_landed
 from gitworker.claims.leases import require_task_free
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.recover import require_ended
-from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.moves import advance, require_event
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict, send_back
 from gitworker.model.ids import Oid
@@ -38,7 +38,6 @@ from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
-from gitworker.states.worker_machine import require_transition
 from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, load_worker, set_review_state
 
@@ -106,9 +105,7 @@ def try_out(
 ) -> Prepared:
     """Prepare without changing the worker's state; raise CannotLand if it cannot land there."""
     require_ended(session, worker.worker_id)
-    require_transition(
-        worker.worker_id, worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from
-    )
+    require_event(session, worker, WorkerEvent.MERGE)
     with session.store.read() as reader:
         require_task_free(reader, worker.task, worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)

@@ -1,7 +1,9 @@
 """Move a worker and its task together: in one transaction, by legal steps of both machines."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.rules import is_paused, waits_for_retry
@@ -14,6 +16,7 @@ from gitworker.lifecycle.rules_take_up import (
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Reader, Writer
 from gitworker.store.claims import release_claim
 from gitworker.store.heartbeats import renew_heartbeat
@@ -32,6 +35,9 @@ from gitworker.store.workers import (
     set_stale_from,
     set_worker_error,
 )
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
 
 RECOVERIES = frozenset({WorkerTaskEvent.RECOVERY, WorkerTaskEvent.EXPIRE})  # counted in a row
 
@@ -152,3 +158,35 @@ def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
     require_task_free(writer, task.id, worker.worker_id)
     assign_task(writer, task.id, agent=worker.worker_id, branch=worker.branch)
     take_claim(writer, task.id, worker.worker_id, length=LeaseLength(lease_ms))
+
+
+def require_event(session: Session, worker: Worker, event: WorkerEvent) -> None:
+    """Raise InvalidTransition if a worker's state refuses an event.
+
+    While a supervised agent works, the hint waits for it, since its work may be half done.
+    """
+    try:
+        require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
+    except InvalidTransition as refusal:
+        refusal.hint = wait_for_agent(session, worker) or refusal.hint
+        raise
+
+
+def wait_for_agent(session: Session, worker: Worker) -> str | None:
+    """Return the command that waits for the worker's agent; None if no supervised agent works.
+
+    None also for the worker itself: the agent knows whether its work is complete.
+    """
+    if not is_at_work(worker.state) or session.actor == worker.worker_id:
+        return None
+    from gitworker.liveness.supervised_agent import living_agent  # 10 ms, only after a refusal
+    from gitworker.store.records.runs import find_latest_run
+
+    with session.store.read() as reader:
+        run = find_latest_run(reader, worker.worker_id)
+        if run is None or run.task_id != worker.task_id:
+            return None
+        pid = living_agent(reader, session.paths, run)
+    if pid is None:
+        return None
+    return f"git worker wait {worker.worker_id}   # its agent is at work"

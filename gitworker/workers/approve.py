@@ -26,6 +26,7 @@ from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.settle_rewrite import give_up, roll_back
 from gitworker.landing.rules_queue import parents_first
 from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import require_event
 from gitworker.lifecycle.rules import is_approved, is_judged, may_judge, waits_for_review
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval, send_back
@@ -43,7 +44,7 @@ from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_o
 from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker_machine import require_transition, state_words
+from gitworker.states.worker_machine import state_words
 from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import find_review
@@ -267,9 +268,7 @@ def _check(session: Session, name: str) -> Worker:
     if refusal is not None:
         raise refusal
     if not is_judged(worker.state):
-        require_transition(
-            worker.worker_id, worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from
-        )
+        require_event(session, worker, WorkerEvent.APPROVE)
     return worker
 
 

@@ -16,7 +16,7 @@ from gitworker.claims.leases import require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
-from gitworker.lifecycle.moves import advance, bring_to_work
+from gitworker.lifecycle.moves import advance, bring_to_work, wait_for_agent
 from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict, repeats_review
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
@@ -164,7 +164,8 @@ def _nothing_own(session: Session, worker: Worker) -> Refused:
         )
     return Refused(
         f"branch {worker.branch} has no commit of its own",
-        f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
+        wait_for_agent(session, worker)
+        or f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
         code="empty_branch",
     )
 
@@ -286,7 +287,9 @@ def _require_committed(session: Session, worker: Worker, commit_message: str | N
     if commit_message is None:
         raise Refused(
             f"{worker.worktree} has uncommitted work: {_in_words(status)}",
-            f"git worker done {worker.worker_id} --commit -m 'What I did'   # or commit yourself",
+            wait_for_agent(session, worker)
+            or f"git worker done {worker.worker_id} --commit -m 'What I did'"
+            "   # or commit yourself",
             code="uncommitted",
         )
     commit_all(git, commit_message)
