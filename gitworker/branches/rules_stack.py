@@ -41,6 +41,12 @@ def approve_refusal(
     """
     if parent_state is WorkerState.APPROVED:
         return None
+    if parent_state is WorkerState.WORKING:
+        return Refused(
+            f"worker {worker} is stacked on {parent}, and {parent} is at work",
+            f"git worker wait {parent} && git worker approve {parent} {worker}",
+            code="parent_first",
+        )
     return Refused(
         f"worker {worker} is stacked on {parent}, and {parent} is not approved yet",
         f"git worker approve {parent} {worker}   # or drop it: git worker cancel {parent}",

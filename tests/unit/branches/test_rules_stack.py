@@ -48,6 +48,7 @@ def test_approval_waits_for_the_parents(state: WorkerState | None) -> None:
     assert (refusal is None) == (state is WorkerState.APPROVED)
     if refusal is not None:
         assert (refusal.code, "auth" in refusal.message) == ("parent_first", True)
+        assert ("git worker wait auth" in str(refusal.hint)) == (state is WorkerState.WORKING)
 
 
 @pytest.mark.parametrize("fate", ParentState)
