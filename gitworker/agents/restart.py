@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
-from gitworker.agents.rounds.supervise_rounds import prompt_of_return
+from gitworker.agents.rounds.return_prompt import prompt_of_return
 from gitworker.agents.rules import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment

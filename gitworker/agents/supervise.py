@@ -101,11 +101,20 @@ def supervise(
 ) -> SupervisedRun:
     """Run a command in a worker's worktree under supervision; return once it has ended.
 
-    `open_session` is called once the agent has begun. Raises the errors of `require_worker` and
-    `launch`, and nothing has started then; afterwards only the end of the agent ends this call.
+    Without a prompt, the agent of work that was sent back gets the reason as its prompt.
+    `open_session` is called once the agent has begun, and before that for such work. Raises the
+    errors of `require_worker` and `launch`, and nothing has started then; afterwards only the end
+    of the agent ends this call.
     """
     worker = require_worker(post, name)
     agent = request.agent
+    prompt = request.prompt
+    if worker.returned_by is not None and prompt is None and (agent is None or not agent.prompt):
+        from gitworker.agents.rounds.return_prompt import find_return_prompt  # 10 ms
+
+        session = open_session()
+        worker = require_worker(post, name)  # the session may have published a commit
+        prompt = find_return_prompt(session, worker)
     words = request.words if agent is None else agent.words(post.paths, worker)
     transcript = None if agent is None else agent.transcript()
     signals = Signals()
@@ -126,9 +135,7 @@ def supervise(
                 agent=agent.adapter.name if agent else None,
                 auto_resume=request.auto_resume, number=request.round,
             )  # fmt: skip
-            run = launch(
-                post, worker, words, streams, request=stored, prompt=request.prompt, agent=agent
-            )
+            run = launch(post, worker, words, streams, request=stored, prompt=prompt, agent=agent)
             if request.on_start is not None:
                 request.on_start(run)
             return _supervise_run(

@@ -106,7 +106,7 @@ class WorkMethods(ServiceBase):
 
     def prompt_of_return(self, worker: str | None = None) -> str:
         """Return the prompt for an agent whose work was sent back: the reason, and the task."""
-        from gitworker.agents.rounds.supervise_rounds import prompt_of_return
+        from gitworker.agents.rounds.return_prompt import prompt_of_return
 
         with self._reading() as session:
             return prompt_of_return(session, self._worker(session, worker))

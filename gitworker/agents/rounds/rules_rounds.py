@@ -89,6 +89,14 @@ def next_step(facts: RoundFacts) -> Step:
     return Step.RESUME if came_back and state is WorkerState.WORKING else Step.END
 
 
+def is_open_return(returned_by: str | None, *, waits_for_author: bool, is_unchanged: bool) -> bool:
+    """Return whether the reason of a return is still the task of the next run.
+
+    `is_unchanged`: no commit has followed the one that was sent back.
+    """
+    return returned_by in AUTOMATIC and (waits_for_author or is_unchanged)
+
+
 def pause_s(kind: str, resets_at_ms: int | None, *, tries: int, now: int) -> float:
     """Return for how long a limit is waited for: until its end, if that is known and not over.
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.workers import Worker
 
-LOG_LINES = 40
-
 
 def supervise_rounds(
     post: LaunchContext,
@@ -75,6 +73,7 @@ def wait_for_round(session: Session, run: AgentRun) -> str | None:
 
     Returns None if it does not: it has landed, or another command or agent has taken over.
     """
+    from gitworker.agents.rounds.return_prompt import prompt_of_return
     from gitworker.agents.rounds.rules_rounds import Step
     from gitworker.workers.wait import moments
 
@@ -105,27 +104,6 @@ def wait_for_limit(session: Session, run: AgentRun, *, tries: int) -> bool:
         if clock.now_ms() >= now + left_s * 1000:  # the machine slept meanwhile
             break
     return True
-
-
-def prompt_of_return(session: Session, worker: Worker) -> str:
-    """Return the prompt for the agent of a worker whose work was sent back."""
-    from gitworker.agents.rounds.rules_rounds import Return, round_prompt
-    from gitworker.observe.logs.tail import last_lines
-    from gitworker.observe.text import without_escapes
-    from gitworker.observe.workers.returned import returned_work
-    from gitworker.store.records.runs import find_prompt
-
-    back = returned_work(worker)
-    assert back is not None
-    lines = last_lines(back.log, LOG_LINES)[0] if back.log else []
-    with session.store.read() as reader:
-        task_text = find_prompt(reader, worker.task)
-    return round_prompt(
-        Return(
-            worker.branch or worker.task, session.target_name, back.reason, back.note, back.files,
-            back.log, [without_escapes(line) for line in lines], task_text,
-        )
-    )  # fmt: skip
 
 
 def _is_on(request: RunRequest, settings: Settings) -> bool:

@@ -56,7 +56,8 @@ def command(
     The words after -- are the command. ASSIGNED becomes WORKING. The agent gets its own session and
     process group, a terminal if the caller has one, and these variables: GITWORKER_ID,
     GITWORKER_TASK, GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE, GITWORKER_BUS (the path
-    of bus.db), and GITWORKER_PROMPT_FILE (a file with the task's text, or else its title). Its
+    of bus.db), and GITWORKER_PROMPT_FILE (a file with the task's text, or else its title; if the
+    work was sent back and has no new commit since, with the reason and the text). Its
     output goes to the caller and to .worker.log. The supervisor sends its heartbeats, passes
     signals on, and publishes new commits of the branch, also those that no hook reports.
 
@@ -64,8 +65,8 @@ def command(
     works without it on PATH (alias.worker in the worktree's own configuration), and GIT_AUTHOR_*
     and GIT_COMMITTER_* contain the identity that git would use here.
 
-    In the words of the command {prompt} is replaced by the task's text, or else its title, as part
-    of one argument; {prompt_file} by the file; {worker}, {task}, {branch} and {worktree} by these.
+    In the words of the command {prompt} is replaced by the text of that file, as part of one
+    argument; {prompt_file} by the file; {worker}, {task}, {branch} and {worktree} by these.
     {{prompt}} becomes {prompt}. Other braces and ${task} of a shell stay as they are. The recorded
     command keeps the placeholders. Keys, tokens and passwords in the command and in the output are
     recorded and logged as [redacted].

@@ -36,6 +36,9 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     sent back, and with --auto-resume if it had that, for the remaining rounds. If no command is
     known, only the state changes. The worker's own `resume` records its process as `start` does.
 
+    If the work was sent back and has no new commit since, every command gets the reason in {prompt}
+    and GITWORKER_PROMPT_FILE: the note, the files in conflict, the end of the verify log, the task.
+
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
 
