@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.return_prompt import prompt_of_return
+from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rules import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment

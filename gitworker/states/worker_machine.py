@@ -109,7 +109,7 @@ NEXT_COMMANDS: Mapping[S, str] = MappingProxyType(
     {
         S.IDLE: "assign {} <task>",
         S.ASSIGNED: "start {}",
-        S.WORKING: "done {}",
+        S.WORKING: "wait {}",
         S.IN_REVIEW: "approve {}",
         S.APPROVED: "merge {}",
         S.STALE: "resume {}",
@@ -135,6 +135,10 @@ def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = N
         command = "reject {} -m <text>"
     elif event in (E.FAIL, E.STOP) and state == S.APPROVED:
         command = "cancel {}"
+    elif event == E.REQUEST_CHANGES and state == S.WORKING:
+        command = "send {} <text>"
+    elif state == S.WORKING:  # the worker itself would wait for itself
+        command = "show {}"
     elif event == E.CANCEL and state == S.COMPLETED:
         command = "undo --list"
     elif state == S.STALE and stale_from == S.IN_REVIEW:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, one_line, table
-from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.store.records.screens import read_short_rows
 from gitworker.store.records.task_needs import all_open_needs
 from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
@@ -48,15 +49,23 @@ class TaskList(NamedTuple):
 
 def read_tasks(session: Session, statuses: Collection[TaskStatus] = ()) -> TaskList:
     """Read every task, or those in one of the statuses, in one snapshot and without git."""
+    reading = Reading(session.actor, session.settings.review_self)
     with session.store.read() as reader:
         workers: dict[str, Worker] = {}
         for one in sorted(all_workers(reader), key=lambda one: one.state_changed_at_ms):
             if one.task_id:
                 workers[one.task_id] = one
         open_needs = all_open_needs(reader)
+        repeatable = {row.worker_id for row in read_short_rows(reader) if row.can_repeat}
         return TaskList(
             tuple(
-                _listed(task, workers.get(task.id), tuple(open_needs.get(task.id, ())))
+                _listed(
+                    task,
+                    workers.get(task.id),
+                    tuple(open_needs.get(task.id, ())),
+                    reading=reading,
+                    repeatable=repeatable,
+                )  # fmt: skip
                 for task in all_tasks(reader)
                 if not statuses or task.status in statuses
             )
@@ -91,12 +100,21 @@ def json_tasks(found: TaskList) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _listed(task: StoredTask, worker: Worker | None, waits_for: tuple[OpenNeed, ...]) -> ListedTask:
+def _listed(
+    task: StoredTask,
+    worker: Worker | None,
+    waits_for: tuple[OpenNeed, ...],
+    *,
+    reading: Reading,
+    repeatable: Collection[str],
+) -> ListedTask:
     if worker is not None and not has_ended(task.status):
         command: str | None = next_command(
             worker.worker_id, worker.state, task_status=task.status, stale_from=worker.stale_from,
             returned_by=worker.returned_by, waits_for_author=worker.waits_for_author,
             is_taken=is_taken(worker.worker_id, task.assigned_agent_id),
+            can_repeat=worker.worker_id in repeatable,
+            reader=reading,
         )  # fmt: skip
     else:
         command = next_without_worker(

@@ -45,15 +45,16 @@ class Day:
         """Return the state of each worker."""
         return {name: row["state"] for name, row in self.workers().items()}
 
-    def next(self, worker: str) -> str:
-        """Return the command that the worker's page names."""
-        return str(json.loads(ok(self.root, "show", worker, "--json"))["next"])
+    def next(self, worker: str, place: Path | None = None) -> str:
+        """Return the command that the worker's page names, read in a directory."""
+        return str(json.loads(ok(place or self.root, "show", worker, "--json"))["next"])
 
-    def follow(self, worker: str) -> None:
-        """Run the command that the worker's page names, in the main checkout; it must succeed."""
-        command = self.next(worker).replace("<text>", "ready")
+    def follow(self, worker: str, *, as_author: bool = False) -> None:
+        """Run the command that the worker's page names to `hq` or its author; it must succeed."""
+        place = self.worktree(worker) if as_author else self.root
+        command = self.next(worker, place).replace("<text>", "ready")
         done = subprocess.run(
-            command, shell=True, cwd=self.root, check=False, capture_output=True, text=True
+            command, shell=True, cwd=place, check=False, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, (command, done)
 
@@ -151,9 +152,7 @@ def go_on(day: Day) -> None:
     Repo(day.worktree("breaks")).commit("Repair", {"breaks.txt": "whole\n"})
     Repo(day.worktree("argues")).commit("Add a line", {"argues.txt": "new\nline\n"})
     for name in ("conflicts", "breaks", "argues"):
-        for _ in range(2):  # the first command may be the one that takes the work up again
-            if day.states()[name] == "WORKING":
-                day.follow(name)
+        day.follow(name, as_author=True)
     assert set(day.states().values()) == {"IN_REVIEW"}
 
 

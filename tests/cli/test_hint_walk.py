@@ -70,7 +70,7 @@ VERBS = (
 # Words that a user replaces.
 NAMES = {
     "<new-name>": "renamed", "<worker>": "auth", "<task>": "next", "<text>": "words",
-    "<commit>": "HEAD", "<reason>": "words", "<command>": "true",
+    "<commit>": "HEAD", "<reason>": "words", "<command>": "git commit -q --allow-empty -m More",
 }  # fmt: skip
 READS = ("status", "list", "show", "log", "diff", "help", "agents", "path", "undo --list", "inbox")
 
@@ -258,11 +258,28 @@ class Walk:
                 assert self._step(next(hints(refused))).status == 0, "\n".join(self.walked)
 
     def _step(self, command: str) -> Answer:
+        if command == "git worker wait auth":
+            self._author_goes_on()
         self.answer = self.perform(command)
         self.walked.append(f"{command}: {self.answer.err}")
         note(command, "")
         self._author()
         return self.answer
+
+    def _author_goes_on(self) -> None:
+        """Follow the next commands of the author, with the commits they ask for, to the hand-in."""
+        while self.world.worker("auth").state == "WORKING":
+            assert len(self.walked) < STEPS, "\n".join(self.walked)
+            shown = run(self.world.path("auth"), "show", "--json").document["next"]
+            command, _, remark = shown.partition("   # ")
+            if remark:
+                assert remark == "after your next commit"
+                self.world.commit("auth", {"more": "1\n"})
+            answer = self.perform(command)
+            self.walked.append(f"{command}: {answer.err}")
+            if answer.status != 0:
+                self._author()
+                assert self.perform(next(hints(answer))).status == 0, "\n".join(self.walked)
 
     def _author(self) -> None:
         """Resolve the conflict of a stopped rebase, and repair work that fails, as the author."""

@@ -12,11 +12,11 @@ def test_stopped_tasks(scene: Scene) -> None:
     ok(scene.root, "fail", "auth", "-m", "no idea")
     assert "→ git worker task list failed\n" in run(scene.root, "status").out
     listed = run(scene.root, "task", "list", "failed").out
-    assert listed == "login\tFAILED\tauth\tgit worker resume auth\tno idea\n"
+    assert listed == "login\tFAILED\tauth\tgit worker resume auth -- <command>\tno idea\n"
     rows = [line.split("\t")[:4] for line in ok(scene.root, "task", "list").splitlines()]
     assert rows == [
         ["guide", "ASSIGNED", "docs", "git worker start docs"],
-        ["login", "FAILED", "auth", "git worker resume auth"],
+        ["login", "FAILED", "auth", "git worker resume auth -- <command>"],
     ]
     ok(scene.root, "cancel", "docs")
     (found,) = run(scene.root, "task", "list", "cancelled", "--json").document["tasks"]

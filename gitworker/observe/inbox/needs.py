@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
+from gitworker.model.ids import HQ
 from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
     BLOCKED,
-    FAILED,
     IDLE,
     LANDING,
     MESSAGE,
@@ -26,13 +26,14 @@ from gitworker.observe.inbox.rules import (
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
-from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
+from gitworker.store.records.run_results import find_run_request
 from gitworker.store.tasks import find_task
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import all_workers, find_worker
@@ -132,21 +133,21 @@ def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
 
 def _command(reader: Reader, worker: Worker, kind: str) -> str:
     name = worker.worker_id
-    if kind == FAILED:
-        task = find_task(reader, worker.task)
-        can_resume = task is not None and not is_taken(name, task.assigned_agent_id)
-        return f"git worker {'resume' if can_resume else 'reset'} {name}"
     if kind == PAUSED:
         return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
     if kind == IDLE:
         return f"git worker show {name}"
-    if kind == RETURNED:
-        if worker.returned_by == "merge_conflict":
-            return f"git worker sync --as {name}"
-        return f"git worker resume {name}"
-    return next_command(name, worker.state, task_status=None, stale_from=worker.stale_from)
+    task = find_task(reader, worker.task)
+    return next_command(
+        name, worker.state, task_status=task.status if task else None,
+        stale_from=worker.stale_from, returned_by=worker.returned_by,
+        waits_for_author=worker.waits_for_author,
+        is_taken=task is not None and is_taken(name, task.assigned_agent_id),
+        can_repeat=find_run_request(reader, name, worker.task_id) is not None,
+        reader=Reading(HQ),
+    )  # fmt: skip
 
 
 def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxItem]:

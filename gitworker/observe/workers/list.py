@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
-from gitworker.observe.workers.rules import is_own, is_returned, is_taken, next_command
+from gitworker.observe.workers.rules import Reading, is_returned, is_taken, next_command
 from gitworker.observe.workers.status_text import STATE_COLORS
 from gitworker.store.records.screens import read_short_rows
 
@@ -48,9 +48,8 @@ def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
         returned_by=row.returned_by, waits_for_author=row.waits_for_author,
         is_taken=is_taken(row.worker_id, row.task_holder),
-        is_own=is_own(
-                session.actor, row.worker_id, self_review=session.settings.review_self
-            ),
+        is_idle=row.is_idle, can_repeat=row.can_repeat,
+        reader=Reading(session.actor, session.settings.review_self),
     )  # fmt: skip
     returned = returned_work(row) if is_returned(row.state) else None
     return ListedWorker(row.worker_id, row.state, row.task_id, row.branch, command, returned)

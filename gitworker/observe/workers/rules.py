@@ -4,6 +4,7 @@ alive, the next command. Pure: tables keyed by state.
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gitworker.config import Settings
 from gitworker.liveness.rules import (
@@ -58,18 +59,19 @@ PLACES: Mapping[WorkerState, int] = MappingProxyType(
     }
 )
 OLD_MS = 24 * 60 * 60 * 1000
-# Sent-back work that `done` would refuse again has another next command.
+SYNC_NEXT = "sync --as {}"
+COMMIT_NEXT = "done {} --commit -m <text>"
+# The author of sent-back work; its branch has not moved since.
 RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
-    {"merge_conflict": "sync --as {}", "changes_requested": "done {} -m <text>"}
-)
-# An author must start again first.
-WAITING_NEXT: Mapping[str, str] = MappingProxyType(
     {
-        **RETURNED_NEXT,
-        "changes_requested": "resume {}",
-        "verify_failed": "resume {}",
+        "merge_conflict": SYNC_NEXT,
+        "changes_requested": "done {}   # after your next commit",
+        "verify_failed": "done {}   # after your next commit",
     }
 )
+RESUMED_NEXT = "resume {}"
+# Without a known command `resume` would start no agent.
+STARTED_NEXT = "resume {} -- <command>"
 # The worker itself does not review its work: it waits.
 OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
     {
@@ -84,6 +86,17 @@ STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
+
+
+class Reading(NamedTuple):
+    """The identity of the reader; `self_review`: a worker may review its own work."""
+
+    actor: str
+    self_review: bool = False
+
+    def is_author(self, worker: str) -> bool:
+        """Return whether the reader is the worker itself."""
+        return self.actor == worker
 
 
 def stopped_among(statuses: Iterable[str]) -> list[str]:
@@ -110,27 +123,46 @@ def next_command(
     *,
     task_status: TaskStatus | None,
     stale_from: WorkerState | None,
+    reader: Reading,
     returned_by: str | None = None,
     waits_for_author: bool = False,
-    has_uncommitted: bool = False,
+    has_uncommitted: bool | None = None,
     is_taken: bool = False,
-    is_own: bool = False,
+    is_idle: bool = False,
+    can_repeat: bool = False,
 ) -> str:
-    """Return the command that usually comes next for a worker.
+    """Return the command that usually comes next for a worker, for the one who reads it.
 
-    `has_uncommitted`: its worktree is known to have work that is not committed. `is_taken`: another
-    worker has its task now. `is_own`: the worker itself asks, and must not review its own work.
+    Others never hand in the work of a worker at work: they wait for it. `has_uncommitted`: its
+    worktree has work that is not committed (None: not known). `is_taken`: another worker has its
+    task now. `is_idle`: its agent ended and handed nothing in. `can_repeat`: the last command of
+    its task is known.
     """
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = stale_from
-    text = OWN_NEXT.get(state, NEXT_COMMANDS[state]) if is_own else NEXT_COMMANDS[state]
+    is_author = reader.is_author(worker)
+    resumed = RESUMED_NEXT if can_repeat or is_author else STARTED_NEXT
     if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
-    elif state is WorkerState.WORKING:
-        awaited = TASK_NEXT.get(task_status) if task_status is not None else None
-        returned = WAITING_NEXT if waits_for_author else RETURNED_NEXT
-        handing_in = f"{text} --commit -m <text>" if has_uncommitted else text
-        text = awaited or returned.get(returned_by or "", handing_in)
+    elif state in NEEDS_HELP:
+        text = resumed
+    elif state is not WorkerState.WORKING:
+        own = {} if not is_author or reader.self_review else OWN_NEXT
+        text = own.get(state, NEXT_COMMANDS[state])
+    elif task_status is not None and task_status in TASK_NEXT:
+        text = TASK_NEXT[task_status]
+    elif is_author:
+        text = RETURNED_NEXT.get(returned_by or "", "done {}")
+        text = COMMIT_NEXT if has_uncommitted and text != SYNC_NEXT else text
+    elif waits_for_author and returned_by == "merge_conflict" and not can_repeat:
+        text = SYNC_NEXT
+    elif waits_for_author:
+        text = resumed
+    elif is_idle:
+        text = "show {}" if has_uncommitted is None else resumed
+        text = COMMIT_NEXT if has_uncommitted else text
+    else:
+        text = NEXT_COMMANDS[state]
     return f"git worker {text.format(worker)}"
 
 
@@ -221,11 +253,6 @@ def is_handed_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
 def needs_command(state: WorkerState, *, returned: bool) -> bool:
     """Return True if a worker continues only by a command that `status` names."""
     return state in (*NEEDS_HELP, *OWN_NEXT) or (returned and is_returned(state))
-
-
-def is_own(actor: str, worker: str, *, self_review: bool) -> bool:
-    """Return True if the reader is the worker itself, which must not review its own work."""
-    return actor == worker and not self_review
 
 
 def is_taken(worker: str, task_holder: str | None) -> bool:

@@ -19,7 +19,7 @@ from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
-    is_own,
+    Reading,
     is_returned,
     is_taken,
     next_command,
@@ -42,6 +42,7 @@ from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
 from gitworker.store.heartbeats import find_heartbeat
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
+from gitworker.store.records.run_results import find_run_request
 from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_dependencies
 from gitworker.store.workers import all_workers, find_worker
@@ -169,6 +170,7 @@ class _Stored:
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
     run: LastRun | None
+    can_repeat: bool
     limit: Trouble | None
 
 
@@ -212,9 +214,9 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             waits_for_author=worker.waits_for_author,
             has_uncommitted=checkout is not None and checkout.has_uncommitted,
             is_taken=task is not None and is_taken(worker.worker_id, task.assigned_agent_id),
-            is_own=is_own(
-                session.actor, worker.worker_id, self_review=session.settings.review_self
-            ),
+            is_idle=stored.run is not None and stored.run.is_idle,
+            can_repeat=stored.can_repeat,
+            reader=Reading(session.actor, session.settings.review_self),
         ),
         returned=returned,
         conflicts=stored.conflicts,
@@ -249,6 +251,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
         run=read_last_run(session, reader, worker),
+        can_repeat=find_run_request(reader, name, task_id) is not None,
         limit=find_limit(reader, worker, task.status if task else None),
     )  # fmt: skip
 

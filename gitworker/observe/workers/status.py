@@ -24,9 +24,9 @@ from gitworker.observe.workers.returned import (
     returned_work,
 )
 from gitworker.observe.workers.rules import (
+    Reading,
     has_landed,
     is_handed_in,
-    is_own,
     is_taken,
     news_of,
     next_command,
@@ -251,9 +251,9 @@ def _worker_line(
             returned_by=open_reason(returned, tip.oid if tip else None),
             waits_for_author=row.waits_for_author,
             is_taken=is_taken(row.worker_id, row.task_holder),
-            is_own=is_own(
-                session.actor, row.worker_id, self_review=session.settings.review_self
-            ),
+            is_idle=row.is_idle,
+            can_repeat=row.can_repeat,
+            reader=Reading(session.actor, session.settings.review_self),
         ),
         parent=row.parent,
         returned=returned,

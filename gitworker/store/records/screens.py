@@ -39,6 +39,8 @@ class WorkerRow(NamedTuple):
     admin_dir: str | None = None
     task_holder: str | None = None
     paused_at_ms: int | None = None  # since when its agent is paused
+    can_repeat: bool = False  # the last command of its task is known
+    is_idle: bool = False  # its agent has ended well, and its state has not changed since
 
     @property
     def task(self) -> str:
@@ -60,6 +62,8 @@ class ShortWorkerRow(NamedTuple):
     returned_detail: str | None
     waits_for_author: bool
     task_holder: str | None = None
+    can_repeat: bool = False
+    is_idle: bool = False
 
 
 class VerifiedCommit(NamedTuple):
@@ -96,7 +100,7 @@ def _typed(row: Row) -> dict[str, Any]:
         "state": WorkerState(row["state"]),
         "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
         "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
-        "waits_for_author": bool(row["waits_for_author"]),
+        **{name: bool(row[name]) for name in ("waits_for_author", "can_repeat", "is_idle")},
     }
 
 

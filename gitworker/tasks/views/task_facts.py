@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.model.ids import HQ
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
-from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.store.records.run_results import find_run_request
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.tasks import find_task
@@ -91,6 +93,8 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
             stale_from=worker.stale_from, returned_by=worker.returned_by,
             waits_for_author=worker.waits_for_author,
             is_taken=is_taken(worker.worker_id, stored.assigned_agent_id),
+            can_repeat=find_run_request(reader, worker.worker_id, task) is not None,
+            reader=Reading(HQ),
         )  # fmt: skip
     retry_in = ""
     if stored.resume_after_ms is not None:

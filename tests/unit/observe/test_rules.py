@@ -11,11 +11,11 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
     PLACES,
+    Reading,
     has_landed,
     is_at_work,
     is_free,
     is_old,
-    is_own,
     is_taken,
     needs_command,
     news_of,
@@ -27,6 +27,8 @@ from gitworker.states.worker_machine import NEXT_COMMANDS
 
 S = WorkerState
 T = TaskStatus
+HQ = Reading("hq")
+AUTHOR = Reading("auth")
 MOMENT = ClockReading(now_ms=1_000_000, mono_ms=500_000, boot_id="boot", host="here")
 
 
@@ -60,8 +62,8 @@ def test_waits_for(
 @pytest.mark.parametrize(
     ("state", "task_status", "stale_from", "command"),
     [
-        (S.WORKING, T.IN_PROGRESS, None, "git worker done auth"),
-        (S.WORKING, None, None, "git worker done auth"),
+        (S.WORKING, T.IN_PROGRESS, None, "git worker wait auth"),
+        (S.WORKING, None, None, "git worker wait auth"),
         (S.WORKING, T.WAITING_INPUT, None, "git worker send auth <text>"),
         (S.STALE, T.IN_PROGRESS, S.WORKING, "git worker resume auth"),
         (S.STALE, T.AWAITING_APPROVAL, S.IN_REVIEW, "git worker approve auth"),
@@ -77,30 +79,74 @@ def test_next_command(
     command: str,
 ) -> None:
     """The next command follows from the state, or from the task if it waits."""
-    assert next_command("auth", state, task_status=task_status, stale_from=stale_from) == command
+    facts: dict[str, Any] = {"task_status": task_status, "stale_from": stale_from}
+    assert next_command("auth", state, reader=HQ, can_repeat=True, **facts) == command
+
+
+@pytest.mark.parametrize("state", [S.FAILED, S.STALE])
+def test_interrupted_work_without_a_known_command(state: WorkerState) -> None:
+    """A `resume` that would start no agent names the place of a command."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": S.WORKING}
+    assert next_command("auth", state, reader=HQ, **facts) == (
+        "git worker resume auth -- <command>"
+    )
+    assert next_command("auth", state, reader=AUTHOR, **facts) == "git worker resume auth"
 
 
 @pytest.mark.parametrize(
-    ("reason", "waits", "command"),
+    ("is_dirty", "command"),
+    [(None, "show auth"), (False, "resume auth"), (True, "done auth --commit -m <text>")],
+)
+def test_an_agent_that_ended_without_handing_in(is_dirty: bool | None, command: str) -> None:
+    """Its work is resumed, or handed in if the agent only forgot to commit."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None, "is_idle": True}
+    facts.update(has_uncommitted=is_dirty, can_repeat=True)
+    assert next_command("auth", S.WORKING, reader=HQ, **facts) == f"git worker {command}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits", "repeats", "command"),
     [
-        ("merge_conflict", True, "git worker sync --as auth"),
-        ("merge_conflict", False, "git worker sync --as auth"),
-        ("changes_requested", True, "git worker resume auth"),
-        ("changes_requested", False, "git worker done auth -m <text>"),
-        ("verify_failed", True, "git worker resume auth"),
-        ("withdrawn", True, "git worker done auth"),
+        ("merge_conflict", True, True, "git worker resume auth"),
+        ("merge_conflict", True, False, "git worker sync --as auth"),
+        ("merge_conflict", False, True, "git worker wait auth"),
+        ("changes_requested", True, True, "git worker resume auth"),
+        ("changes_requested", True, False, "git worker resume auth -- <command>"),
+        ("changes_requested", False, True, "git worker wait auth"),
+        ("verify_failed", True, True, "git worker resume auth"),
+        ("withdrawn", True, True, "git worker resume auth"),
     ],
 )
-def test_the_way_on_of_returned_work(reason: str, waits: bool, command: str) -> None:
-    """A conflict needs a sync; other work that waits for its author is resumed first."""
-    facts = {"task_status": T.IN_PROGRESS, "stale_from": None}
-    found = next_command("auth", S.WORKING, returned_by=reason, waits_for_author=waits, **facts)
-    assert found == command
+def test_the_way_on_of_returned_work(reason: str, waits: bool, repeats: bool, command: str) -> None:
+    """Work that waits for its author is resumed; without an agent a conflict needs a sync."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None}
+    facts.update(returned_by=reason, waits_for_author=waits, can_repeat=repeats)
+    assert next_command("auth", S.WORKING, reader=HQ, **facts) == command
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_dirty", "command"),
+    [
+        (None, False, "git worker done auth"),
+        (None, True, "git worker done auth --commit -m <text>"),
+        ("merge_conflict", False, "git worker sync --as auth"),
+        ("merge_conflict", True, "git worker sync --as auth"),
+        ("changes_requested", False, "git worker done auth   # after your next commit"),
+        ("changes_requested", True, "git worker done auth --commit -m <text>"),
+        ("verify_failed", False, "git worker done auth   # after your next commit"),
+        ("withdrawn", False, "git worker done auth"),
+    ],
+)
+def test_the_way_on_of_the_author(reason: str | None, is_dirty: bool, command: str) -> None:
+    """The worker itself hands in; sent-back work needs a commit or a sync before that."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None}
+    facts.update(returned_by=reason, has_uncommitted=is_dirty, waits_for_author=True)
+    assert next_command("auth", S.WORKING, reader=AUTHOR, **facts) == command
 
 
 def test_the_way_on_of_a_taken_task() -> None:
     """A failed worker whose task another worker has cannot resume it."""
-    facts = {"task_status": T.IN_PROGRESS, "stale_from": None}
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None, "reader": HQ}
     taken = is_taken("auth", "docs")
     assert next_command("auth", S.FAILED, is_taken=taken, **facts) == "git worker reset auth"
     assert not is_taken("auth", "auth")
@@ -118,11 +164,16 @@ def test_the_way_on_of_a_taken_task() -> None:
 )
 def test_a_worker_does_not_review_itself(state: WorkerState, command: str) -> None:
     """A worker that asks is not sent to the approval of its own work, which it would be refused."""
-    facts = {"task_status": None, "stale_from": S.IN_REVIEW if state is S.STALE else None}
-    assert next_command("auth", state, is_own=True, **facts) == command
-    assert is_own("auth", "auth", self_review=False)
-    assert not is_own("auth", "auth", self_review=True)
-    assert not is_own("hq", "auth", self_review=False)
+    facts: dict[str, Any] = {"task_status": None}
+    facts["stale_from"] = S.IN_REVIEW if state is S.STALE else None
+    assert next_command("auth", state, reader=AUTHOR, **facts) == command
+
+
+def test_self_review() -> None:
+    """A worker that may review its own work is sent to the approval."""
+    facts: dict[str, Any] = {"task_status": None, "stale_from": None}
+    found = next_command("auth", S.IN_REVIEW, reader=Reading("auth", self_review=True), **facts)
+    assert found == "git worker approve auth"
 
 
 def test_every_state_has_a_next_command() -> None:
@@ -182,13 +233,14 @@ def test_news(state: WorkerState, facts: dict[str, Any], news: str) -> None:
 
 def test_next_command_of_returned_work() -> None:
     """A conflict is resolved by sync before the work is handed in again; a question comes first."""
-    facts: dict[str, Any] = {"stale_from": None, "returned_by": "merge_conflict"}
+    facts: dict[str, Any] = {"stale_from": None, "returned_by": "merge_conflict", "reader": AUTHOR}
     assert next_command("auth", S.WORKING, task_status=None, **facts) == (
         "git worker sync --as auth"
     )
     assert next_command("auth", S.WORKING, task_status=T.WAITING_INPUT, **facts) == (
         "git worker send auth <text>"
     )
+    facts["reader"] = HQ
     assert next_command("auth", S.IN_REVIEW, task_status=None, **facts) == (
         "git worker approve auth"
     )

@@ -86,7 +86,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
         f"process   1 on {machine.host_name()} is alive",
         "heartbeat 3m ago: working, 25% done",
     ]
-    assert lines[-1] == "next: git worker done auth"
+    assert lines[-1] == "next: git worker wait auth"
     assert "\x1b[36mWORKING\x1b[0m for 3m  \x1b[31mSTALE\x1b[0m" in screen(show, color=True)[0]
 
 
@@ -221,7 +221,7 @@ def test_failed_worker_with_rescued_work(session: Session) -> None:
     fail(session, "auth", reason="no idea")
     lines = screen(read_show(session, worker(session, "auth")))
     assert "error     no idea" in lines
-    assert lines[-1] == "next: git worker resume auth"
+    assert lines[-1] == "next: git worker resume auth -- <command>"
     reset(session, "auth")
     show = read_show(session, worker(session, "auth"))
     assert show.worker.state is WorkerState.IDLE

@@ -71,7 +71,11 @@ def test_guards_hold_in_stale_only() -> None:
 @pytest.mark.parametrize(
     ("state", "event", "stale_from", "message", "hint"),
     [
-        ("WORKING", "approve", None, "is at work, so there is nothing to approve", "done auth"),
+        ("WORKING", "approve", None, "is at work, so there is nothing to approve", "show auth"),
+        (
+            "WORKING", "request_changes", None, "is at work, so there is nothing to send back",
+            "send auth <text>",
+        ),
         ("WORKING", "reset", None, "is at work, so there is nothing to reset", "cancel auth"),
         (
             "IDLE", "submit", None, "has no task, so there is nothing to hand in",

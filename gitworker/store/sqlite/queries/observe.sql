@@ -8,9 +8,14 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
     p.worker_id AS parent, w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
     w.worktree, w.admin_dir, t.assigned_agent_id AS task_holder,
     (SELECT MAX(paused_at_ms) FROM runs WHERE worker_id = w.worker_id AND ended_at_ms IS NULL)
-        AS paused_at_ms
+        AS paused_at_ms,
+    r.request IS NOT NULL AS can_repeat,
+    COALESCE(r.ended_at_ms >= w.state_changed_at_ms AND r.reason = '' AND r.pid IS w.pid, 0)
+        AS is_idle
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
+LEFT JOIN runs AS r ON r.id = (
+    SELECT MAX(id) FROM runs WHERE worker_id = w.worker_id AND task_id = w.task_id)
 LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
 LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 LEFT JOIN stacks AS s ON s.worker_id = w.worker_id AND s.task_id = w.task_id
@@ -21,8 +26,12 @@ ORDER BY w.worker_id;
 -- name: list — every worker in short with its task's status, by name
 SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
     w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
-    t.assigned_agent_id AS task_holder
+    t.assigned_agent_id AS task_holder, r.request IS NOT NULL AS can_repeat,
+    COALESCE(r.ended_at_ms >= w.state_changed_at_ms AND r.reason = '' AND r.pid IS w.pid, 0)
+        AS is_idle
 FROM workers AS w LEFT JOIN tasks AS t ON t.id = w.task_id
+LEFT JOIN runs AS r ON r.id = (
+    SELECT MAX(id) FROM runs WHERE worker_id = w.worker_id AND task_id = w.task_id)
 ORDER BY w.worker_id;
 
 -- name: verified_commits — the newest run of the verify commands on each of these commits
