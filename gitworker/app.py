@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from gitworker.bus.identity import caller_identity, find_other_worker, find_worktree_task
+from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
 from gitworker.config import Settings, load_settings
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
@@ -71,7 +71,7 @@ def open_session(
         if os.path.exists(paths.database):
             store = open_store(paths, repository, main_top, create=create)
         git_config = opening.settings()
-        actor = caller_identity(repository, identity, env)
+        actor = caller_identity(repository, identity, env, directory=directory)
         recorded = None if store is None else find_target(store)
         named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
         may_change = attended and actor == HQ and find_worktree_task(repository) is None

@@ -5,8 +5,8 @@ On the hot path: nothing heavy is imported here.
 
 from __future__ import annotations
 
+from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
-from gitworker.bus.identity import ambiguous_caller
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ

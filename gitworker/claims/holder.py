@@ -7,8 +7,8 @@ from threading import get_ident
 from weakref import WeakKeyDictionary
 
 from gitworker import clock
+from gitworker.bus.caller.identity import caller_identity
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.identity import caller_identity
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import (
     Claim,

@@ -1,6 +1,6 @@
 """Find the worker that a command names: by id, task, branch or the current worktree."""
 
-from gitworker.bus.identity import ambiguous_caller
+from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.errors import NotFound
 from gitworker.model.ids import HQ
 from gitworker.model.ref_names import short_name

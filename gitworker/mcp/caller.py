@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.bus.identity import caller_identity
+from gitworker.bus.caller.identity import caller_identity
 from gitworker.model.ids import HQ
 from gitworker.paths import read_worktree_owner, require_repository
 

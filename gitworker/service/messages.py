@@ -173,7 +173,7 @@ class MessageMethods(ServiceBase):
             return session.actor
 
     def _send(self, session: Session, draft: Any) -> str:
-        from gitworker.bus.identity import find_worktree_task
+        from gitworker.bus.caller.identity import find_worktree_task
         from gitworker.bus.limits.send_limits import limits_of
         from gitworker.bus.send import send
         from gitworker.liveness.start_daemon import ensure_orphans_attended

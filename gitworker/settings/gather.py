@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gitworker.bus.identity import caller_identity
+from gitworker.bus.caller.identity import caller_identity
 from gitworker.config import config_key, variable_of
 from gitworker.errors import GitWorkerError
 from gitworker.model.ids import Branch

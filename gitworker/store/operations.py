@@ -141,6 +141,12 @@ def last_operation_of(reader: Reader, worker: str) -> Operation | None:
     return None if row is None else _operation(row)
 
 
+def last_removal_of(reader: Reader, worktree: str) -> Operation | None:
+    """Return the newest operation that removed a worktree from a place, or None."""
+    row = reader.row("operations.last_removal_of", worktree=worktree)
+    return None if row is None else _operation(row)
+
+
 def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) -> list[Operation]:
     """Return finished operations that leave something to undo and are older than `before`.
 

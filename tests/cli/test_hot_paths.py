@@ -18,7 +18,7 @@ SHARED = {
     "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
     "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.bell",
-    "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
+    "gitworker.bus.caller", "gitworker.bus.caller.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
     "gitworker.bus.files", "gitworker.bus.following", "gitworker.bus.limits",

@@ -25,6 +25,7 @@ from weakref import WeakSet
 
 from gitworker import clock
 from gitworker.bus.blobs import INLINE_MAX_BYTES, blob_bytes, save_blob
+from gitworker.bus.caller.identity import caller_identity, find_worktree_task
 from gitworker.bus.client.handle_messages import Policy, process
 from gitworker.bus.client.received_message import Message
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
@@ -37,7 +38,6 @@ from gitworker.bus.following.follow_messages import (
     follow,
     message_fields,
 )
-from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id

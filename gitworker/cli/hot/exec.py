@@ -6,7 +6,7 @@ from gitworker.agents.launch import LaunchContext
 from gitworker.agents.rounds.supervise_rounds import supervise_rounds
 from gitworker.agents.rules import UnfinishedOperation
 from gitworker.agents.supervise import RunRequest, SupervisedRun
-from gitworker.bus.identity import ambiguous_caller
+from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import SECONDS_MAX, split_words
 from gitworker.cli.output import narrate

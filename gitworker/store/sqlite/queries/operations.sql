@@ -33,6 +33,12 @@ ORDER BY id DESC LIMIT :limit;
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE worker_id = :worker AND kind <> 'gc' ORDER BY id DESC LIMIT 1;
 
+-- name: last_removal_of — the newest finished operation that removed a worktree from a place
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE kind IN ('cancel', 'reset', 'remove') AND status = 'done'
+    AND json_extract(data, '$.worktree') = :worktree
+ORDER BY id DESC LIMIT 1;
+
 -- name: last_on_task — the newest finished operation of one kind on a task
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE kind = :kind AND task_id = :task AND status = 'done'

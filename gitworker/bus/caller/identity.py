@@ -5,6 +5,8 @@ On the hot path: nothing heavy is imported here.
 
 from __future__ import annotations
 
+import os
+
 from gitworker.errors import Refused
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import Repository, read_worktree_owner
@@ -14,13 +16,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def caller_identity(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
-    """Return the identity of the caller; raise Invalid for a bad one."""
+def caller_identity(
+    repository: Repository,
+    identity: str | None,
+    env: Mapping[str, str],
+    *,
+    directory: str | None = None,
+) -> str:
+    """Return the identity of the caller in a directory (default: the working directory).
+
+    Raises Invalid for a bad identity, and Refused in a former worktree of a worker.
+    """
     chosen = identity or env.get("GITWORKER_ID")
     if chosen:
         return parse_agent_id(chosen)
-    found = read_worktree_owner(repository.git_dir) if repository.is_linked else None
-    return found[0] if found else HQ
+    if repository.is_linked:
+        found = read_worktree_owner(repository.git_dir)
+        return found[0] if found else HQ
+    place = directory or os.getcwd()
+    if place != repository.top:
+        from gitworker.bus.caller.former_worktree import (
+            refuse_former_worktree,  # 20 ms, only below the top of the main checkout
+        )
+
+        refuse_former_worktree(repository, place)
+    return HQ
 
 
 def find_other_worker(
