@@ -1,4 +1,4 @@
-"""The commits on the branch of a worker in review that were not handed in."""
+"""The commits on the branch of a worker in review that were not handed in, or are missing."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from gitworker.observe.text import count_text
 from gitworker.observe.workers.rules import is_handed_in
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.trouble import Trouble
+from gitworker.rules_text import quoted
 from gitworker.store.records.reviews import seen_commits
+from gitworker.store.stacks import find_stack
 
 if TYPE_CHECKING:
     from gitworker.model.ids import Oid, Ref
     from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.records.screens import WorkerRow
     from gitworker.store.workers import Worker
 
 
 def read_unsubmitted(session: Session, worker: Worker) -> Trouble | None:
-    """Return that the branch of a worker in review has later commits, or None."""
+    """Return that the branch of a worker in review has later commits or lost some, or None."""
     if worker.branch is None or not is_handed_in(worker.state, stale_from=worker.stale_from):
         return None
-    with session.store.read() as reader:
-        seen = seen_commits(reader, worker.worker_id, worker.task_id)
     tip = read_refs(session.git, [worker.ref]).get(worker.ref)
-    return find_unsubmitted(session, worker.worker_id, worker.ref, tip=tip, seen=seen)
+    with session.store.read() as reader:
+        return find_unsubmitted(session, reader, worker, worker.ref, tip=tip)
 
 
 def find_unsubmitted(
-    session: Session, worker: str, ref: Ref, *, tip: Oid | None, seen: tuple[Oid, ...]
+    session: Session, reader: Reader, worker: Worker | WorkerRow, ref: Ref, *, tip: Oid | None
 ) -> Trouble | None:
-    """Return that a branch has commits with other patches than the newest of the `seen` ones.
+    """Return that a branch has commits with other patches than those handed in or approved last.
 
-    `seen` were handed in or approved. Starts git only if the branch has moved since.
+    Without such commits, return that it has lost some of them. Starts git only if the branch has
+    moved since.
     """
+    seen = seen_commits(reader, worker.worker_id, worker.task_id)
     if tip is None or not seen or tip in seen:
         return None
     done = session.git.run(
@@ -42,7 +47,34 @@ def find_unsubmitted(
     )  # fmt: skip
     number = int(done.text.strip() or 0) if done.status == 0 else 0
     if number == 0:
-        return None
+        if find_stack(reader, worker.worker_id, worker.task_id) is not None:
+            return None  # its parent's commits may have been replaced
+        return _find_dropped(session, worker, ref, tip=tip, handed_in=seen[0])
     verb = "is" if number == 1 else "are"
     words = f"{count_text(number, 'commit')} of {short_name(ref)} {verb} not handed in"
-    return Trouble("not_handed_in", words, f"git worker done {worker}")
+    return Trouble("not_handed_in", words, f"git worker done {worker.worker_id}")
+
+
+def _find_dropped(
+    session: Session, worker: Worker | WorkerRow, ref: Ref, *, tip: Oid, handed_in: Oid
+) -> Trouble | None:
+    """Return that a branch lost commits that were handed in and have not landed, or None."""
+    missing = _without(session, handed_in, tip) & _without(session, handed_in, session.target)
+    if not missing or worker.worktree is None:
+        return None
+    commits = count_text(len(missing), "handed-in commit")
+    verb = "is" if len(missing) == 1 else "are"
+    name, place = worker.worker_id, quoted(worker.worktree)
+    return Trouble(
+        "commits_dropped",
+        f"{commits} {verb} not on {short_name(ref)} any more; {handed_in[:12]} has all",
+        f"git -C {place} reset --keep {handed_in[:12]}   # or hand in the rest: git worker done"
+        f" {name}",
+    )
+
+
+def _without(session: Session, handed_in: Oid, other: str) -> set[str]:
+    """Return the handed-in commits above the target whose patches `other` does not have."""
+    done = session.git.run("cherry", other, handed_in, session.target, ok=(0, 128))
+    lines = done.text.splitlines() if done.status == 0 else []
+    return {line[2:] for line in lines if line.startswith("+ ")}

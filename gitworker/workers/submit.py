@@ -22,9 +22,11 @@ from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import STASH
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.later_commits import read_old_worktree
 from gitworker.observe.trouble import read_trouble
+from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
@@ -127,6 +129,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
     marked = find_marked_files(session.git, base=stack_base.onto, tip=tip) if stack_base else ()
     submitted = _record(session, worker, tip, submission)
+    _report_stashed(session, worker)
     return Submitted(submitted, tip, int(own), conflict.paths if conflict else (), marked)
 
 
@@ -152,6 +155,12 @@ def _require_kept_clean(session: Session, worker: Worker, commit_message: str | 
 
 def _nothing_own(session: Session, worker: Worker) -> Refused:
     """Return the refusal of a branch without a commit that the target does not have."""
+    if dropped := read_unsubmitted(session, worker):
+        return Refused(
+            f"branch {worker.branch} has no commit of its own any more: {dropped.words}",
+            dropped.command.partition("   # ")[0],
+            code=dropped.code,
+        )
     with session.store.read() as reader:
         has_committed = has_published(reader, worker.worker_id, worker.task_id)
     if has_committed:
@@ -213,6 +222,17 @@ def _report_unchanged(session: Session, worker: Worker, submission: Submission) 
     if is_approved(worker.state) and submission.note:
         text += "; to add a note: git worker send hq <text>"
     session.report(Notice(text))
+
+
+def _report_stashed(session: Session, worker: Worker) -> None:
+    """Report that entries of the stash, which all worktrees share, were made on the branch."""
+    if session.git.find_oid(STASH) is None:
+        return
+    heads = (f"WIP on {worker.branch}: ", f"On {worker.branch}: ")
+    lines = session.git.text("stash", "list", "--format=%gs").splitlines()
+    if any(line.startswith(heads) for line in lines):
+        words = f"stashed work of {worker.branch} is not handed in; see: git stash list"
+        session.report(Notice(words))
 
 
 def _advance(writer: Writer, session: Session, worker: Worker, metadata: dict[str, Any]) -> bool:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.observe.trouble import read_trouble
+from gitworker.progress import Notice
+from gitworker.workers.submit import Submission, submit
 from tests.cli.kit import ok, run
 from tests.workers.damaging import detached, on_branch_of_another, on_target
 from tests.workers.test_ownership_hints import follow
@@ -123,6 +126,32 @@ def test_one_command_helps(world: World, damage: str) -> None:
     reached = set(world.git("rev-list", "--all").splitlines())
     if damage != "diverged_detached":  # the branch keeps the commit before the amend
         assert commits <= reached
+
+
+def test_diverged_commits_twice(world: World) -> None:
+    """The branch that keeps diverged commits of a detached HEAD has a free name each time."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    for name in ("auth/login-detached", "auth/login-detached-2"):
+        diverged_detached(world, place)
+        trouble = read_trouble(world.session(), world.worker("auth"))
+        assert trouble is not None
+        assert trouble.command.endswith(f"   # its commits: git cherry-pick auth/login..{name}")
+        assert follow(world, trouble.command).status == 0
+        assert read_trouble(world.session(), world.worker("auth")) is None
+        assert world.git("log", "-1", "--format=%s", name) == "Amended"
+
+
+def test_stashed_work(world: World) -> None:
+    """`done` reports work of the branch in the stash, which is not handed in."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    heard: list[object] = []
+    submit(world.session(report=heard.append), "auth", Submission())
+    assert heard == []
+    Repo(place).write({"a": "2\n"})
+    world.git("stash", "-q", cwd=place)
+    world.commit("auth", {"b": "1\n"})
+    submit(world.session(report=heard.append), "auth", Submission())
+    assert heard == [Notice("stashed work of auth/login is not handed in; see: git stash list")]
 
 
 def test_an_open_rebase_is_no_trouble(world: World) -> None:

@@ -38,7 +38,6 @@ from gitworker.observe.workers.rules import (
 from gitworker.repo.history.walk import Tip, read_tips
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
-from gitworker.store.records.reviews import seen_commits
 from gitworker.store.records.screens import (
     count_tasks,
     read_verified_commits,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
-    from gitworker.store.records.reviews import seen_commits
 from gitworker.store.records.screens import VerifiedCommit, WorkerRow
 
 EVENTS_SHOWN = 5
@@ -200,8 +198,7 @@ def _unsubmitted(
     if not row.branch or not is_handed_in(row.state, stale_from=row.stale_from):
         return None
     ref = ref_of(row.branch)
-    seen = seen_commits(reader, row.worker_id, row.task_id)
-    return find_unsubmitted(session, row.worker_id, ref, tip=refs.get(ref), seen=seen)
+    return find_unsubmitted(session, reader, row, ref, tip=refs.get(ref))
 
 
 def _worker_line(

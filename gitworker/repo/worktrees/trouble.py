@@ -4,6 +4,7 @@
 """
 
 import os
+from itertools import chain, count
 from typing import NamedTuple
 
 from gitworker.errors import Refused
@@ -85,8 +86,16 @@ def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
         elif behind == "0":
             switch += f" && {here} merge --ff-only {found}"
         elif head is None:
-            switch = f"{here} branch {branch}-detached && {switch}"
+            kept = _free_branch(inside, f"{branch}-detached")
+            pick = f"{REMARK}its commits: git cherry-pick {branch}..{kept}"
+            switch = f"{here} branch {kept} && {switch}{pick}"
     return Trouble("wrong_branch", words, switch)
+
+
+def _free_branch(git: Git, name: str) -> str:
+    """Return a branch name that is free: the name itself, or with a number from 2 on."""
+    names = chain((name,), (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if git.find_oid(f"{BRANCHES}{one}") is None)
 
 
 def require_no_operation(place: str, admin_dir: str) -> None:
