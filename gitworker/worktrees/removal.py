@@ -177,6 +177,7 @@ def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
         heads = (tip, find_detached_head(session, worker))
         dirty = not all(has_landed(session, head, removal.known) for head in heads)
     saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
+    is_returned = worker.returned_tip == tip
     return RemovalData(
         ref=ref,
         tip=tip,
@@ -192,6 +193,8 @@ def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
         lost=lost,
         stale_from=worker.stale_from,
         error=worker.last_error,
+        returned_by=worker.returned_by if is_returned else None,
+        returned_detail=worker.returned_detail if is_returned else None,
     )
 
 

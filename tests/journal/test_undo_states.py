@@ -13,8 +13,10 @@ from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail, stop
 from gitworker.lifecycle.moves import advance
 from gitworker.model.worker import WorkerEvent
+from gitworker.observe.workers.returned import returned_work
 from gitworker.store.workers import load_worker, set_stale_from
 from gitworker.workers.cancel import cancel, reset
+from gitworker.workers.review import reject
 from tests.workers.world import World, unchanged
 
 WORK = {"a": "1\n"}
@@ -100,6 +102,23 @@ def test_an_approval_survives_cancel_and_undo(world: World) -> None:
     undo(world.session())
     world.land("auth")
     assert world.show("a") == "1"
+
+
+def test_returned_work(world: World) -> None:
+    """An undone cancel keeps the reason for which the work was sent back, unless it has changed."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="Add a test")
+    before = returned_work(world.worker("auth"))
+    cancel(world.session(), "auth")
+    undo(world.session())
+    assert before is not None
+    assert returned_work(world.worker("auth")) == before
+    world.commit("auth", {"a": "2\n"})
+    cancel(world.session(), "auth")
+    undo(world.session())
+    after = returned_work(world.worker("auth"))
+    assert after is not None
+    assert (after.reason, after.note) == ("withdrawn", "")
 
 
 def test_a_slow_review(world: World) -> None:

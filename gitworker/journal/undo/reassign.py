@@ -1,5 +1,6 @@
 """Give a worker its former task again, in the state before the undone operation."""
 
+import json
 from typing import NamedTuple
 
 from gitworker import clock
@@ -30,11 +31,16 @@ from gitworker.store.workers import (
 
 
 class StateBefore(NamedTuple):
-    """The state of a worker before an operation, and the error of a failed one."""
+    """The state of a worker before an operation, and the error of a failed one.
+
+    `returned_by` and `returned_detail` are the reason of work that was sent back.
+    """
 
     state: WorkerState
     stale_from: WorkerState | None = None
     error: str | None = None
+    returned_by: str | None = None
+    returned_detail: str | None = None
 
 
 class RestoredWorker(NamedTuple):
@@ -94,7 +100,10 @@ def _record_state(
     if review_state is not None:
         set_review_state(writer, name, review_state)
     elif is_at_work(worker.state):
-        set_returned(writer, name, reason=ReturnReason.WITHDRAWN, tip=restored.tip or "", detail={})
+        before = restored.before
+        reason = ReturnReason(before.returned_by or ReturnReason.WITHDRAWN)
+        detail = json.loads(before.returned_detail or "{}")
+        set_returned(writer, name, reason=reason, tip=restored.tip or "", detail=detail)
     elif has_failed(worker.state):
         if restored.before.error:
             set_worker_error(writer, name, restored.before.error)

@@ -194,8 +194,9 @@ def restored_from(done: Operation) -> RestoredWorker:
     data = done.payload(RemovalData)
     state, stale_from = data.state or WorkerState.WORKING, data.stale_from  # older rows: no state
     before = StateBefore(
-        WorkerState(state), WorkerState(stale_from) if stale_from else None, data.error
-    )
+        WorkerState(state), WorkerState(stale_from) if stale_from else None, data.error,
+        data.returned_by, data.returned_detail,
+    )  # fmt: skip
     return RestoredWorker(
         done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place, before
     )

@@ -85,10 +85,11 @@ class LostWorktree(NamedTuple):
 class RemovalData(NamedTuple):
     """A worktree and a branch that cancel, reset or a landing removes.
 
-    `state`, `stale_from` and `error` are those of the worker before it was freed. `rescue` keeps
-    the commit `rescued`. `worktree` and `admin_dir` are None if there was no worktree to move to
-    `trash`; `lost` names one that was not at its place. `unpacked` is False if an undo could not
-    bring uncommitted work back; `trash_gone` records that fsck missed the entry.
+    `state`, `stale_from` and `error` are those of the worker before it was freed; `returned_by` and
+    `returned_detail` too, if its branch was unchanged since. `rescue` keeps the commit `rescued`.
+    `worktree` and `admin_dir` are None if there was no worktree to move to `trash`; `lost` names
+    one that was not at its place. `unpacked` is False if an undo could not bring uncommitted work
+    back; `trash_gone` records that fsck missed the entry.
     """
 
     ref: Ref
@@ -107,6 +108,8 @@ class RemovalData(NamedTuple):
     trash_gone: bool = False
     stale_from: str | None = None
     error: str | None = None
+    returned_by: str | None = None
+    returned_detail: str | None = None
 
     @property
     def place(self) -> str | None:
