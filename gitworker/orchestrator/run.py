@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
+from gitworker.agents.adapters.find_adapter import adapter_names
 from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
@@ -39,7 +40,7 @@ from gitworker.verify.trust import require_trusted
 from gitworker.workers.review import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gitworker.session import Session
     from gitworker.store.api import Waker
@@ -79,7 +80,9 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     """
     _require_possible(session, order)
     session = session._replace(actor=ORCHESTRATOR)
-    planned = () if order.plan is None else import_plan(session, order.plan).tasks
+    planned: Sequence[str] = ()
+    if order.plan is not None:
+        planned = import_plan(session, order.plan, agents=adapter_names(session)).tasks
     with Interrupts() as interrupts, listen(session) as waker:
         work = _Work(session, order, interrupts)
         work.scope.update(planned)

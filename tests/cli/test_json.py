@@ -29,7 +29,7 @@ def test_the_way(scene: Scene) -> None:
     worktree = scene.root / "worktrees/t1"
     scene.commit(worktree, "new.txt")
     assert shape(scene, "-C", str(worktree), "sync", "--json") == WORKER | {
-        "old", "new", "target", "parent",
+        "old", "new", "target", "parent", "kept",
     }  # fmt: skip
     handed_in = WORKER | {"commit", "commits", "conflicts", "conflict_markers"}
     assert shape(scene, "done", "auth", "--json") == handed_in
