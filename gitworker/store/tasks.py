@@ -1,8 +1,9 @@
 """Tasks as stored: rows as named tuples."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
-from gitworker.model.project import ProjectStatus
 from gitworker.model.task import LifecycleState, TaskStatus
 from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Row, Writer
@@ -46,7 +47,7 @@ class ProjectLimits(NamedTuple):
     """The number of agents that a project may run at once, and its status."""
 
     agents: int = 2
-    status: str = ProjectStatus.ACTIVE
+    status: str = "ACTIVE"
 
 
 def find_task(reader: Reader, task: str) -> StoredTask | None:
