@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.model.worker import WorkerState
 from tests.cli.test_hint_walk import (
     approved,
     conflicting,
@@ -17,9 +18,10 @@ from tests.cli.test_hint_walk import (
     unverified,
 )
 from tests.hints.case import Case, check
-from tests.hints.following import Printed, perform
+from tests.hints.following import Printed, follow, hints_of, note, perform
+from tests.hints.templates import Template
 from tests.hints.test_usage_hints import W, _fresh, _uncommitted, _working
-from tests.workers.world import World
+from tests.workers.world import World, wait_until
 
 ORIGIN = "origin.git"
 
@@ -27,6 +29,12 @@ ORIGIN = "origin.git"
 def run_in(world: World, command: str, *, at: str = "") -> None:
     """Run a command of gitworker, whatever its status."""
     perform(command, Printed([], str(world.path(at) if at else world.root)))
+
+
+def without_git_file(world: World) -> None:
+    """Delete the file .git of a worktree."""
+    _working(world)
+    (world.path("auth") / ".git").unlink()
 
 
 def two_branches(world: World) -> None:
@@ -46,6 +54,32 @@ def stacked(world: World) -> None:
     run_in(world, "git worker start docs")
     world.commit("docs", {"guide": "1\n"})
     world.submit("docs")
+
+
+def stacked_on_work(world: World) -> None:
+    """Let docs, which is stacked on auth, wait for its review, while auth is at work."""
+    _working(world)
+    world.spawn("docs", "guide", start="auth")
+    run_in(world, "git worker start docs")
+    world.commit("docs", {"guide": "1\n"})
+    world.submit("docs")
+
+
+def hand_in(world: World) -> None:
+    """Hand the work of auth in, as its author."""
+    world.submit("auth")
+
+
+def supervised(world: World) -> None:
+    """Let a supervised agent work that ends once it may."""
+    ends = "until test -e ../../gate; do sleep 0.05; done; echo 1 >f; git add f; git commit -qm f"
+    run_in(world, f'git worker spawn auth login -d -- sh -c "{ends}"')
+    wait_until(lambda: world.worker("auth").state is WorkerState.WORKING)
+
+
+def open_gate(world: World) -> None:
+    """Let the supervised agent end."""
+    (world.root / "gate").touch()
 
 
 def stacked_approved(world: World) -> None:
@@ -329,6 +363,15 @@ CASES = {
     "at-earlier": Case(later_still, W + "approve auth --at auth/login^", W + "approve {} --at {}"),
     "later-commits": Case(later, W + "approve auth", W + "approve {} --at {}"),
     "parent-first": Case(stacked, W + "approve docs", W + "approve {} {}"),
+    "no-git-file": Case(without_git_file, W + "inbox", "cd {} && {}", at="auth"),
+    "dropped": Case(emptied, W + "done auth", "git -C {} reset --keep {}", instead=True),
+    "parent-at-work": Case(
+        stacked_on_work, W + "approve docs", W + "wait {} && git worker approve {} {}",
+        meets=hand_in,
+    ),
+    "agent-at-work": Case(
+        supervised, W + "approve auth", W + "wait {}", meets=open_gate,
+    ),
     "parent-lands-first": Case(stacked_approved, W + "merge docs", W + "merge {} {}"),
     "ambiguous": Case(
         ambiguous, W + "spawn docs x --from login", W + "spawn --from {}{} <worker> <task>",
@@ -438,3 +481,17 @@ CASES = {
 def test_the_hint_of_a_refusal_helps(quiet: World, name: str) -> None:
     """A refusal names a command that works, and that ends the refusal or shows its cause."""
     check(quiet, CASES[name])
+
+
+def test_the_hint_in_a_former_worktree(quiet: World) -> None:
+    """An agent whose worktree was removed reads its messages, in the directory made again."""
+    in_review(quiet)
+    place = quiet.path("auth")
+    run_in(quiet, "git worker cancel auth")
+    place.mkdir()
+    printed = Printed([], str(place))
+    done = perform("git worker done", printed)
+    (hint,) = hints_of(done.out, done.err)
+    assert Template("", W + "inbox --as {}").pattern().fullmatch(hint)
+    assert follow(printed, hint) is None
+    note(hint, done.err + done.out)

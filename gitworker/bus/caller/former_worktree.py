@@ -93,6 +93,6 @@ def _present(repository: Repository, worker: Worker) -> GitWorkerError | None:
     found = refusal_of(owner, flaw)
     return Refused(
         f"worker {worker.worker_id}: {found.message}",
-        f"cd {quoted(repository.top or '.')} && {found.hint or 'git worker fsck --repair'}",
+        f"cd {quoted(repository.top or '.')} && {found.hint}",
         code=found.code,
     )
