@@ -4,6 +4,7 @@ In review, new commits or a new note renew the request without a transition; the
 note change nothing.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,8 +227,10 @@ def _report_unchanged(session: Session, worker: Worker, submission: Submission) 
 
 def _report_stashed(session: Session, worker: Worker) -> None:
     """Report that entries of the stash, which all worktrees share, were made on the branch."""
-    if session.git.find_oid(STASH) is None:
-        return
+    common_dir = session.repository.common_dir
+    has_reftable = os.path.isdir(f"{common_dir}/reftable")
+    if not has_reftable and not os.path.lexists(f"{common_dir}/logs/{STASH}"):
+        return  # the stash is a reflog
     heads = (f"WIP on {worker.branch}: ", f"On {worker.branch}: ")
     lines = session.git.text("stash", "list", "--format=%gs").splitlines()
     if any(line.startswith(heads) for line in lines):
