@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.liveness.processes import calls_us
 from gitworker.liveness.rules import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.processes.table import is_running
@@ -54,6 +55,14 @@ def process_runs(worker: Worker, moment: ClockReading, paths: StatePaths) -> boo
     if is_here(worker, moment):
         return is_running(worker.pid, worker.pid_start)
     return True if is_life_locked(paths, worker.worker_id) else None
+
+
+def works_elsewhere(worker: Worker) -> bool:
+    """Return whether the recorded process of a worker runs here and is not above the caller."""
+    if worker.pid is None or not is_here(worker, this_moment()):
+        return False
+    start = worker.pid_start
+    return is_running(worker.pid, start) is True and not calls_us(worker.pid, start)
 
 
 def lost_runs(runs: Sequence[Run], moment: ClockReading) -> LostRuns:

@@ -184,3 +184,8 @@ def _waits_for_author(facts: WorkerFacts) -> bool:
 
 def _wall_age(facts: WorkerFacts, moment: ClockReading) -> int:
     return max(0, moment.now_ms - facts.changed_at_ms)
+
+
+def sync_request(worker: str) -> str:
+    """Return the command that asks the running agent of a worker to rebase its branch."""
+    return f"git worker send {worker} 'Your branch conflicts: run git worker sync'"

@@ -22,8 +22,10 @@ from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.take_up import publish_commits, take_up
+from gitworker.liveness.readings import works_elsewhere
+from gitworker.liveness.rules import sync_request
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.paths import open_regular
+from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
@@ -65,12 +67,14 @@ def sync(session: Session, mode: str = "start") -> Synced:
     The mode `take` also begins a rebase; the parent's commits become the worker's own, and the
     branch is no longer stacked. The work in a rebase that is aborted is kept under a rescue ref.
     Raises Conflict with the files if the rebase stops or is open already, and Refused outside a
-    worker's worktree, if git refuses to begin, and without a rebase to continue or abort.
+    worker's worktree while its agent runs, if git refuses to begin, and without a rebase to
+    continue or abort.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
         refuse_lost_task(reader, session, worker)
     _require_owner(session, worker)
+    _refuse_under_its_agent(session, worker)
     worker = take_up(session, worker)
     publish_commits(session)
     with hold(lock_of(session, worker.worker_id), name="sync"):
@@ -144,6 +148,18 @@ def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
             f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
         )
     return owner
+
+
+def _refuse_under_its_agent(session: Session, worker: Worker) -> None:
+    """Refuse to change the files of a running agent from outside its worktree."""
+    repository = session.repository
+    inside = read_worktree_owner(repository.git_dir) if repository.is_linked else None
+    if (inside is None or inside[0] != worker.worker_id) and works_elsewhere(worker):
+        raise Refused(
+            f"the agent of {worker.worker_id} (process {worker.pid}) works in {worker.worktree}",
+            sync_request(worker.worker_id),
+            code="agent_runs",
+        )
 
 
 def _rebase_or_clean_up(

@@ -1,13 +1,21 @@
 """sync: a real rebase in the worker's own worktree, with its conflicts."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, GitWorkerError, NotFound
+from gitworker.liveness.origin import this_origin
+from gitworker.observe.inbox.needs import read_needs
+from gitworker.processes.table import find_start
 from gitworker.repo.status.checkout_status import open_operation
+from gitworker.store.workers import set_process
 from gitworker.workers.sync import sync
+from tests.hints.following import Printed, follow, note
+from tests.landing.test_merge_cleanup import HOLD
 from tests.workers.world import World, unchanged
 
 
@@ -147,6 +155,33 @@ def test_outside_a_worktree(world: World) -> None:
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "not_found", NotFound):
         sync(world.session())
+
+
+def test_under_a_running_agent(world: World) -> None:
+    """No rebase begins from outside in the worktree of a running agent; its agent is asked."""
+    place = world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(Conflict):
+        world.approve("auth")
+    request = "git worker send auth 'Your branch conflicts: run git worker sync'"
+    agent = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE)
+    try:
+        with world.session().store.write() as writer:
+            set_process(
+                writer, "auth", pid=agent.pid, start=find_start(agent.pid), origin=this_origin()
+            )
+        with unchanged(world, "agent_runs") as caught:
+            sync(world.session(identity="auth"))
+        assert caught.value.hint == request
+        assert follow(Printed([], str(world.root)), request) is None
+        note(request, str(caught.value))
+        (need,) = read_needs(world.session(), limit=9).items
+        assert (need.kind, need.command) == ("returned", request)
+        with pytest.raises(Conflict):
+            sync(world.session(place))
+    finally:
+        agent.communicate(b"")
+    assert sync(world.session(identity="auth"), "abort").new == world.tip("auth/login")
 
 
 def test_without_its_worktree(world: World) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
+from gitworker.liveness.readings import works_elsewhere
+from gitworker.liveness.rules import sync_request
 from gitworker.model.ids import HQ
 from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
@@ -139,6 +141,8 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
         return f"git worker send {name} <text>"
     if kind == IDLE:
         return f"git worker show {name}"
+    if kind == RETURNED and worker.returned_by == "merge_conflict" and works_elsewhere(worker):
+        return sync_request(name)
     task = find_task(reader, worker.task)
     return next_command(
         name, worker.state, task_status=task.status if task else None,
