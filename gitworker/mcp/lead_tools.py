@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
-from gitworker.mcp.tools import Answer, Tool, as_json, choice, flag, number, shortened, text, texts
+from gitworker.mcp.tools import (
+    Answer,
+    Tool,
+    as_json,
+    choice,
+    flag,
+    integer,
+    number,
+    shortened,
+    text,
+    texts,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +26,8 @@ INSTRUCTIONS = (
     "You direct the workers of a git repository: agents that each do one task, on a branch and in a"
     " worktree of their own. `spawn` gives a worker a task, `status` and `inbox` show the state,"
     " `wait` waits for a worker. Review with `diff` and `comments`, judge with `approve` or"
-    " `reject`, and land approved work with `merge`. A hint of the form `git worker NAME` means the"
-    " tool NAME, if there is one."
+    " `reject`, and land approved work with `merge`. An error names the tool that helps"
+    " after `tool:`, if there is one."
 )
 ANSWER_S = 50
 UNCOMMITTED = "uncommitted"
@@ -76,7 +87,7 @@ def _comments(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _approve(desk: Desk, arguments: dict[str, Any]) -> Answer:
     results = desk.service.approve(
-        arguments.get("workers", ()), note=arguments.get("note", ""), at=arguments.get("at")
+        _workers(arguments), note=arguments.get("note", ""), at=arguments.get("at")
     )
     return _outcomes(as_json(results), "approved", "nothing waits for a review")
 
@@ -87,7 +98,7 @@ def _reject(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 
 def _merge(desk: Desk, arguments: dict[str, Any]) -> Answer:
-    workers = arguments.get("workers", [])
+    workers = _workers(arguments)
     if arguments.get("dry_run", False):
         planned = as_json(desk.service.plan_merge(workers, everything=not workers))
         lines = [f"window {one['window']}: {one['worker']}" for one in planned]
@@ -123,6 +134,36 @@ def _wait(desk: Desk, arguments: dict[str, Any]) -> Answer:
     return Answer(f"{waited.worker} is {waited.state}", as_json(waited))
 
 
+def _show(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.observe.workers.show_text import json_show, render_show
+
+    found = desk.service.show(arguments["worker"])
+    return Answer(shortened(render_show(found, width=None, color=False)), json_show(found))
+
+
+def _cancel(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    freed = desk.service.cancel(arguments["worker"])
+    kept = f"; its work is kept under {freed.rescue_ref}" if freed.rescue_ref else ""
+    return Answer(f"{freed.worker.worker_id} is {freed.worker.state}{kept}", as_json(freed))
+
+
+def _stop(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    name = arguments["worker"]
+    order = desk.service.order(name, "stop", reason=arguments.get("reason", ""))
+    return Answer(f"sent stop to the agent of {name}", as_json(order))
+
+
+def _undo(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    undone = desk.service.undo(arguments.get("number"))
+    return Answer(f"undid {undone.kind}: {undone.message}", as_json(undone))
+
+
+def _workers(arguments: dict[str, Any]) -> list[str]:
+    """Return the workers that a call names, by either argument; none of them means all."""
+    named = [arguments["worker"]] if "worker" in arguments else []
+    return [*named, *arguments.get("workers", [])]
+
+
 def _outcomes(results: list[dict[str, Any]], key: str, nothing: str) -> Answer:
     """Return one line for each worker: the outcome, or the error that prevented it."""
     lines = []
@@ -136,7 +177,7 @@ def _outcomes(results: list[dict[str, Any]], key: str, nothing: str) -> Answer:
     return Answer("\n".join(lines) or nothing, {"results": results})
 
 
-TOOLS = (
+TOOLS: tuple[Tool, ...] = (
     Tool(
         "spawn", _spawn,
         "Give a worker a task: a branch and a worktree. The worker is created if it is new. With"
@@ -172,7 +213,8 @@ TOOLS = (
     Tool(
         "approve", _approve,
         "Approve work that was handed in; it is rebased onto the target, and `merge` lands it.",
-        workers=texts("The workers. Default: all that wait for a review."),
+        worker=text("One worker."),
+        workers=texts("Several workers. Default: all that wait for a review."),
         note=text("A note for the worker.", empty=True),
         at=text("For one worker: the newest commit that you have seen."),
     ),
@@ -184,7 +226,8 @@ TOOLS = (
     Tool(
         "merge", _merge,
         "Land approved work on the target, after the verify commands have passed. May take long.",
-        workers=texts("The workers. Default: all approved work, in the queue's order."),
+        worker=text("One worker."),
+        workers=texts("Several workers. Default: all approved work, in the queue's order."),
         dry_run=flag("Only show the windows in which the work would land."),
     ),
     Tool("queue", _queue, "Show the landing queue and the last landings.", reads=True),
@@ -194,6 +237,24 @@ TOOLS = (
         " last command of the task runs again in the background; a known agent continues its"
         " session.",
         required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "show", _show, "Show one worker: its task, branch, review, trouble and last events.",
+        reads=True, required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "cancel", _cancel,
+        "Withdraw a worker's task. Its work is kept under a rescue ref, and `undo` restores it.",
+        required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "stop", _stop, "Stop a worker's agent; its files stay as they are.",
+        required=("worker",), worker=text("A worker, a task or a branch."),
+        reason=text("The reason, for the agent and the log."),
+    ),
+    Tool(
+        "undo", _undo, "Undo the newest operation that can be undone, or the one with a number.",
+        number=integer("The number of the operation."),
     ),
     Tool(
         "wait", _wait,

@@ -10,6 +10,7 @@ from contextlib import suppress
 from gitworker import proc
 from gitworker.errors import GitWorkerError, Internal, as_gitworker_error
 from gitworker.mcp.rpc import encode
+from gitworker.mcp.rules_hint import tool_of
 from gitworker.mcp.stop import POLLIN, Cancelled, Stop
 from gitworker.mcp.tools import Desk
 
@@ -118,8 +119,12 @@ class Toolbox:
             lines += [f"  {line}" for line in found.detail.splitlines()]
         if found.hint:
             lines.append(f"hint: {found.hint}")
+        helping = tool_of(found.hint or "", self.tools)
+        if helping is not None:
+            lines.append(f"tool: {helping}")
         lines.append(f"code: {found.code}")
-        return _content("\n".join(lines), {"error": found.to_json()}, is_error=True)
+        data = {**found.to_json(), "tool": helping}
+        return _content("\n".join(lines), {"error": data}, is_error=True)
 
 
 def run_call(toolbox: Toolbox, request: dict[str, Any], stop: Stop) -> dict[str, Any]:

@@ -18,8 +18,8 @@ INSTRUCTIONS = (
     " your own branch. Begin with `whoami`, which shows your task, then call `progress`."
     " Edit files in your worktree, commit with `commit` (git may be read-only in your shell), read"
     " `inbox` between steps, and hand in with `done`. Your work reaches the target branch only"
-    " after a review; never merge or push it yourself. A hint of the form `git worker NAME` means"
-    " the tool NAME."
+    " after a review; never merge or push it yourself. An error names the tool that helps after"
+    " `tool:`, if there is one."
 )
 SHOWN = (
     "worker", "state", "waits_for", "last_error", "task", "target", "branch", "parent", "worktree",
@@ -125,7 +125,7 @@ def _fail(desk: Desk, arguments: dict[str, Any]) -> Answer:
     return Answer(f"{failed.worker_id} is {failed.state}", as_json(failed))
 
 
-TOOLS = (
+TOOLS: tuple[Tool, ...] = (
     Tool(
         "whoami", _whoami,
         "Show who you are: your task with its whole text, your branch, worktree, state, review.",

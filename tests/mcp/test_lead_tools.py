@@ -7,7 +7,7 @@ from tests.workers.world import World
 
 NAMES = [
     "spawn", "status", "inbox", "send", "diff", "comments", "approve", "reject", "merge", "queue",
-    "resume", "wait",
+    "resume", "show", "cancel", "stop", "undo", "wait",
 ]  # fmt: skip
 
 
@@ -57,6 +57,23 @@ def test_refusals_are_results(world: World) -> None:
         with connected(world.path("auth")) as auth:
             auth.call("fail", reason="no")
         assert hq.call("resume", worker="auth")["state"] == "WORKING"
+
+
+def test_a_task_is_withdrawn_and_brought_back(world: World) -> None:
+    """Show, cancel, undo and stop work by tools; an error names the tool that helps."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    with connected(world.root) as hq:
+        assert hq.call("show", worker="auth")["task"]["id"] == "login"
+        assert hq.call("cancel", worker="auth")["rescue"]
+        assert hq.call("undo")["undone"] == "cancel"
+        assert hq.call("approve", worker="auth")["results"][0]["approved"] is True
+        assert [one["worker"] for one in hq.call("merge", worker="auth", dry_run=True)["plan"]] == [
+            "auth"
+        ]
+        assert hq.call("stop", worker="auth", reason="later")["worker"] == "auth"
+    with connected(world.path("auth")) as auth:
+        Repo(world.path("auth")).write({"a": "2\n"})
+        assert auth.fail("done")["tool"] in ("commit", "done")
 
 
 def test_agents_in_the_background(world: World) -> None:
