@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
 COMMAND = "git worker "
-COMMIT = "git commit"
+COMMIT = " commit "
 REMARK = "   # "  # begins the part of a hint that is no command
 # Commands of a worker whose tool has another name.
 OTHER_NAMES = {"start": "progress", "resume": "progress", "heartbeat": "progress", "land": "merge"}
@@ -16,7 +16,7 @@ OTHER_NAMES = {"start": "progress", "resume": "progress", "heartbeat": "progress
 def tool_of(hint: str, tools: Container[str]) -> str | None:
     """Return the tool for the first command of a hint that has one, or None."""
     command = hint.partition(REMARK)[0]
-    if COMMIT in command and "commit" in tools:
+    if COMMIT in f"{command} " and "commit" in tools:
         return "commit"
     for part in command.split(COMMAND)[1:]:
         name = part.split(" ")[0]

@@ -37,6 +37,11 @@ def test_send_and_poll(scene: Scene, worktree: Path) -> None:
         "payload_error": None,
     }  # fmt: skip
     assert run(scene.root, "msg", "poll") == Answer(0, "", "")
+    document = run(worktree, "msg", "poll", "--no-ack", "--json").document
+    assert (document["count"], [one["id"] for one in document["items"]]) == (1, [sent])
+    assert run(scene.root, "msg", "poll", "--json").document == {
+        "schema": 1, "agent": "hq", "count": 0, "items": [],
+    }  # fmt: skip
     assert [m["id"] for m in run(worktree, "msg", "poll").lines] == [sent]
 
 

@@ -21,7 +21,7 @@ def task_text(scene: Scene, task: str) -> str:
 def assignments(scene: Scene, worker: str) -> list[dict[str, object]]:
     """Return the task_assign messages of a worker, with their complete payloads."""
     answer = run(scene.root, "msg", "poll", "--as", worker, "--no-ack", "--json")
-    return [line for line in answer.lines if line["type"] == "task_assign"]
+    return [one for one in answer.document["items"] if one["type"] == "task_assign"]
 
 
 def test_message(scene: Scene) -> None:

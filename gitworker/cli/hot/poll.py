@@ -61,20 +61,24 @@ def poll(
     acknowledging: bool,
     wait_s: float = 0.0,
     shown: Callable[[str], str] | None = None,
+    document: Callable[[list[str]], None] | None = None,
 ) -> None:
     """Print the caller's unread messages, move its cursor, then start a drain.
 
     Waits up to `wait_s` seconds if there are no messages. `shown` makes another line of a message's
-    JSON. Messages that were not printed completely stay unread, and so do those that a type or a
-    sender leaves out. Raises Unavailable before printing anything if the state directory is
-    read-only, because the cursor could not be moved.
+    JSON; `document` prints all lines at once, also an empty list. Messages that were not
+    printed completely stay unread, and so do those that a type or a sender leaves out. Raises
+    Unavailable before printing anything if the state directory is read-only, because the cursor
+    could not be moved.
     """
     if acknowledging:  # before printing: the messages would be repeated
         place.store.require_writable()
     rows = unread(place.store, place.actor, limit=limit, selection=selection)
     if not rows and wait_s > 0:
         rows = _wait(place, selection, limit, wait_s)
-    for row in rows:
+    if document is not None:
+        document([full_line(place.store, row, blobs=place.paths.blobs) for row in rows])
+    for row in rows if document is None else ():
         line = full_line(place.store, row, blobs=place.paths.blobs)
         answer_line(line if shown is None else shown(line))
     if rows:

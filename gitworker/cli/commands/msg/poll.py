@@ -1,8 +1,11 @@
 """git worker msg poll: the complete command; `cli.hot.poll` is its fast path."""
 
+import json
+
 import click
 
 from gitworker.bus.consume import POLL_LIMIT
+from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
@@ -38,7 +41,8 @@ def command(
 ) -> None:
     """Print my unread messages and acknowledge them.
 
-    Prints JSON Lines, oldest first: messages to me and to all agents. They are acknowledged after
+    Prints JSON Lines, oldest first: messages to me and to all agents; with --json one document with
+    `count` and `items`. They are acknowledged after
     all of them are printed; after an interrupted poll, the next one prints them again. If more are
     unread, the number is on standard error.
 
@@ -53,7 +57,13 @@ def command(
       git worker msg poll --wait 60
     """
     place = hot_context_of(call.open_quickly())
+
+    def show_document(lines: list[str]) -> None:
+        items = [json.loads(line) for line in lines]
+        output.document({"agent": place.actor, "count": len(items), "items": items})
+
     poll(
         place, Selection(mine=mine, type=kind, sender=sender), limit=limit,
         acknowledging=not no_ack, wait_s=wait_s, shown=render_brief if brief else None,
+        document=show_document if call.as_json else None,
     )  # fmt: skip
