@@ -219,7 +219,6 @@ SUGGESTIONS: Mapping[str, str] = {
     "logs": "git worker log {worker} --follow",
     "tail": "git worker log {worker} --follow",
     "launch": "git worker exec {worker} -- <command>",
-    "run": "git worker exec {worker} -- <command>",
     "mail": "git worker inbox",
     "messages": "git worker inbox",
     "tell": "git worker send {worker} <text>",
