@@ -83,7 +83,7 @@ class Text(TextType):
         """Return the text; raise Invalid if it is blank or not UTF-8."""
         label = param.opts[-1] if param and param.opts else "the text"
         if not value.strip():
-            command = ctx.command_path.partition(" ")[2] if ctx else ""
+            command = ctx.command_path.removeprefix("git worker ") if ctx else ""
             raise Invalid(f"{label} is empty", f"git worker {command} -h".strip(), code="usage")
         return require_utf8(value, label)
 

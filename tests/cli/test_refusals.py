@@ -227,7 +227,8 @@ def test_required_reason(scene: Scene) -> None:
     for verb in ("reject", "fail"):
         assert scene.run(verb, "auth").status == 2
         answer = scene.run(verb, "auth", "-m", "  ")
-        assert answer == Answer(2, "", "error: --message is empty\n")
+        hint = f"git worker {verb} -h"
+        assert answer == Answer(2, "", f"error: --message is empty\nhint: {hint}\n")
         answer = scene.run(verb, "auth", "-m", b"a\xff")
         assert answer == Answer(2, "", "error: --message is not valid UTF-8\n")
 

@@ -74,7 +74,7 @@ def test_an_object_of_another_clone(world: World, revision: str) -> None:
     failures = [error for one, error in after.failed if one.code == "object_missing"]
     (hint,) = [error.hint for error in failures]
     command = (hint or "").partition("   # ")[0].replace("'<clone>'", "../clone")
-    command = command.replace("BRANCH", "auth/login")
+    command = command.replace("'<branch>'", "auth/login")
     world.git(*command.split()[1:])
     assert run_repair(world.session()).left.findings == ()
 

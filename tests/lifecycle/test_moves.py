@@ -62,7 +62,7 @@ def test_hints_wait_for_the_agent(world: World) -> None:
     assert "--commit" in str(hint_of_done(world, place))
     with world.session().store.write() as writer:
         end_run(writer, run, status=0, reason="", now=clock.now_ms())
-    assert hint_of_approve(world) == "git worker done auth"
+    assert hint_of_approve(world) == "git worker show auth"
     assert "--commit" in str(hint_of_done(world))
 
 
