@@ -31,7 +31,7 @@ def daemons(scene: Scene) -> list[int]:
     found = []
     for name in os.listdir("/proc"):
         process = find_process(int(name)) if name.isdigit() else None
-        words = process.arguments if process else ()
+        words = (process.arguments if process else None) or ()  # it may have ended
         if "gitworker.hookentry" in words and str(scene.state_dir) in words:
             found.append(int(name))
     return found

@@ -96,12 +96,13 @@ def test_moved_back_before_the_undo(world: World) -> None:
     world.submit("auth", commit_message="All of it")
 
 
-def test_place_of_a_missing_worktree_is_free(world: World) -> None:
+def test_a_missing_worktree_keeps_no_task(world: World) -> None:
     """After the reset of a worker whose worktree was deleted its task can have another worker."""
     shutil.rmtree(world.working("auth", "login", {"a": "1\n"}))
     fail(world.session(), "auth", reason="lost")
     reset(world.session(), "auth")
-    assert world.working("bob", "login", {"b": "1\n"}) == world.root / "worktrees" / "login"
+    place = world.root / "worktrees" / "login@bob"
+    assert world.working("bob", "login", {"b": "1\n"}) == place
 
 
 @pytest.mark.parametrize("is_left", [True, False])
