@@ -14,7 +14,7 @@ SPEC = TaskSpec("a", title="T", timeout_s=9, agent="claude", test_commands=("mak
 def test_values_replace_values() -> None:
     """A given value replaces the old one; zero seconds and an empty agent mean none."""
     assert with_fields(SPEC, TaskFields()) == SPEC
-    found = with_fields(SPEC, TaskFields(text=b"caf\xc3\xa9", priority=-5, timeout_s=0, agent=""))
+    found = with_fields(SPEC, TaskFields(text="café".encode(), priority=-5, timeout_s=0, agent=""))
     assert found == SPEC._replace(text="café", priority=-5, timeout_s=None, agent=None)
 
 
