@@ -67,7 +67,13 @@ REST: tuple[tuple[str, ...], ...] = (
     ("config",), ("config", "gc.days", "9"), ("shell-init", "bash"), ("switch", "run"),
     ("inbox",), ("send", "run", "Hello"), ("pause", "run"), ("continue", "run"), ("stop", "run"),
     ("wait", "run", "--timeout", "0"), ("resume", "run"), ("task", "list"), ("task", "text", "t21"),
-    ("land", "run"),
+    ("land", "run"), ("task", "add", "a1", "-m", "First"), ("task", "add", "a2", "--needs", "a1"),
+    ("task", "add", "a3"), ("task", "depend", "a2", "--on", "a3"),
+    ("task", "depend", "a3", "--on", "a2"), ("task", "edit", "a1", "--priority", "5"),
+    ("task", "hold", "a1"), ("task", "release", "a1"), ("task", "ready"), ("task", "show", "a2"),
+    ("task", "why", "a2"), ("task", "graph"), ("task", "import", "plan.md"),
+    ("run", "--dry-run", "--", "true"), ("task", "skip", "a3"), ("task", "stop", "a1"),
+    ("task", "restart", "a1"), ("task", "cancel", "a2"),
 )  # fmt: skip
 
 
