@@ -136,7 +136,8 @@ class _Work:
         with _hold_tick(self.session):
             self._look()
             self._stop_agents()
-            acted = [self._act(action) for action in self.plan.actions]
+            for action in self.plan.actions:
+                self._act(action)
         for worker in self.plan.check:
             slot = self.picture.slots[worker]
             self.checks[worker] = CheckJob(self.session, slot.worker, slot.test_commands)
@@ -144,7 +145,7 @@ class _Work:
         if self.plan.land:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
-        if any(acted):
+        if self.plan.actions:
             self._look()
         return self.order.is_single or self.plan.is_over
 
@@ -194,7 +195,7 @@ class _Work:
         )
         self.plan = decide(facts, limits, agent=self.order.agent, now=clock.now_ms())
 
-    def _act(self, action: Action) -> bool:
+    def _act(self, action: Action) -> None:
         if action.step in WORDS:
             self._say(action_text(action))
             self.lines.setdefault(action.task, "")
@@ -207,9 +208,8 @@ class _Work:
             if not self.interrupts.number:
                 self.skipped[action.task] = error.message
                 self._say(f"{action.task} could not start: {error.message}")
-            return True
+            return
         self.begun += action.is_new
-        return True
 
     def _stop_agents(self) -> None:
         """Report the first interrupt, and stop the agents at the second one."""

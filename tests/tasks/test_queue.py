@@ -5,13 +5,13 @@ import pytest
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import TaskId
+from gitworker.store.records.task_needs import stacked_needs_of
 from gitworker.tasks.queue.add_task import NewTask, TaskInQueue, add_task, depend
 from gitworker.tasks.queue.hold import hold
 from gitworker.tasks.queue.promote import promote_ready
 from gitworker.tasks.queue.ready import json_ready, read_ready, render_ready
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tasks.queue.rules_needs import parse_needs
-from gitworker.tasks.queue.stack_parent import stack_parent
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World, unchanged
 
@@ -61,8 +61,8 @@ def test_dependents_on_handed_in_work(world: World) -> None:
     world.in_review("auth", "form", {"form.py": "1\n"})
     assert promote_ready(world.session()) == ["styles"]
     with world.session().store.read() as reader:
-        assert stack_parent(reader, "styles") == "form"
-        assert stack_parent(reader, "form") is None
+        assert list(stacked_needs_of(reader, "styles")) == ["form"]
+        assert list(stacked_needs_of(reader, "form")) == []
     assert ready(world) == ["styles"]
     spawned = world.spawn("ui", "styles")
     assert spawned.base == world.tip("auth/form"), "it is stacked on the work that it needs"
