@@ -14,7 +14,7 @@ from gitworker.errors import Unavailable
 from gitworker.paths import refuse_misplaced
 from gitworker.store.sqlite.database import Database, WriteGate, translated
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is created after the rows. No row of `meta` can disable it.
 _FREEZE = """
@@ -36,6 +36,7 @@ SELECT COALESCE(MAX(version), 0) AS version FROM (
     UNION ALL SELECT 4 FROM pragma_table_info('runs') WHERE name = 'pid_ns'
     UNION ALL SELECT 5 FROM pragma_table_info('workers') WHERE name = 'returned_by'
     UNION ALL SELECT 6 FROM pragma_table_info('tasks') WHERE name = 'open_needs'
+    UNION ALL SELECT 7 FROM pragma_table_info('workstreams') WHERE name = 'is_due'
 )"""
 _REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1')"
 

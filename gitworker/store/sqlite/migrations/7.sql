@@ -1,0 +1,74 @@
+-- Schema 7: workstreams that run and end, and automations.
+
+-- The branch on which the tasks of a workstream land. NULL: the target.
+ALTER TABLE workstreams ADD COLUMN branch TEXT;
+-- A JSON array: the commands that run when all tasks are complete.
+ALTER TABLE workstreams ADD COLUMN validation TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE workstreams ADD COLUMN created_at_ms INTEGER;
+-- The time at which the first task started, and the end.
+ALTER TABLE workstreams ADD COLUMN started_at_ms INTEGER;
+ALTER TABLE workstreams ADD COLUMN ended_at_ms INTEGER;
+ALTER TABLE workstreams ADD COLUMN last_error TEXT NOT NULL DEFAULT '';
+ALTER TABLE workstreams ADD COLUMN archived_at_ms INTEGER;
+-- 1: a change of state or of the tasks has consequences that are not carried out yet.
+ALTER TABLE workstreams ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+
+-- for: workstreams.due
+CREATE INDEX idx_workstreams_due ON workstreams(id) WHERE is_due = 1;
+-- for: workstreams.shares, workstreams.members
+CREATE INDEX idx_tasks_workstream ON tasks(workstream_id, status, critical)
+WHERE workstream_id IS NOT NULL;
+
+-- Automations of the user: commands, tasks and agents that start by time or by events. The columns
+-- with JSON are `trigger`, `context_steps`, `llm_config` and `action`.
+CREATE TABLE automations (
+    id TEXT PRIMARY KEY NOT NULL,
+    project_id TEXT NOT NULL DEFAULT 'default',
+    name TEXT NOT NULL DEFAULT '',
+    enabled INTEGER NOT NULL DEFAULT 1,
+    trigger TEXT NOT NULL,
+    context_steps TEXT NOT NULL DEFAULT '[]',
+    prompt_template TEXT NOT NULL DEFAULT '',
+    llm_config TEXT,
+    action TEXT NOT NULL,
+    cooldown_seconds INTEGER NOT NULL DEFAULT 3600,
+    max_tokens_per_run INTEGER,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    -- Raised by each firing: of two orchestrators one wins.
+    version INTEGER NOT NULL DEFAULT 0,
+    -- The next time of a periodic one or of a cron expression.
+    next_at_ms INTEGER,
+    last_run_at_ms INTEGER,
+    -- The last message and the last transition that were considered.
+    message_seq INTEGER NOT NULL DEFAULT 0,
+    transition_seq INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+-- for: automations.due
+CREATE INDEX idx_automations_due ON automations(next_at_ms) WHERE enabled = 1;
+
+-- One firing of an automation each; `runner_pid` carries it out.
+CREATE TABLE automation_runs (
+    id TEXT PRIMARY KEY NOT NULL,
+    automation_id TEXT NOT NULL,
+    project_id TEXT NOT NULL DEFAULT 'default',
+    trigger_reason TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'running'
+        CHECK (status IN ('running', 'completed', 'failed', 'skipped')),
+    event_data TEXT,
+    context_results TEXT,
+    prompt_sent TEXT,
+    llm_response TEXT,
+    actions_taken TEXT,
+    skipped_reason TEXT,
+    tokens_used INTEGER NOT NULL DEFAULT 0,
+    started_at_ms INTEGER NOT NULL,
+    completed_at_ms INTEGER,
+    runner_pid INTEGER,
+    runner_start TEXT,
+    boot_id TEXT
+) WITHOUT ROWID;
+-- for: automations.history
+CREATE INDEX idx_automation_runs_of ON automation_runs(automation_id, started_at_ms);
+-- for: automations.running
+CREATE INDEX idx_automation_runs_open ON automation_runs(id) WHERE status = 'running';
