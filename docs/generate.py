@@ -54,6 +54,8 @@ SETTING_TEXTS = {
     "agents_auto_resume": "Whether `exec` and `spawn … -- CMD` resume their agent if its work comes"
     " back: changes requested, a conflict, failed verify commands.",
     "agents_rounds": "The number of times that an agent is resumed at most.",
+    "agents_limits": "Agents of one kind at once, one `NAME=NUMBER` a line (`claude=2`; `command`"
+    " is a command of your own). It holds for `run` and for agents that are started by hand.",
     "agent_hand_in": "Whether an agent's hook hands committed work in at the end of a turn.",
     "claims_lease_s": "Seconds that a claim on a task lasts without a heartbeat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",

@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     agent_hand_in: bool = False  # at the end of a turn, an agent's hook hands in committed work
     agents_auto_resume: bool = False
     agents_rounds: int = 3
+    agents_limits: tuple[str, ...] = ()  # NAME=NUMBER: agents of one kind at once
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
     message_max_unread: int = 10_000
@@ -233,6 +234,8 @@ def _checked(name: str, value: object, origin: str) -> object:
         raise InvalidSetting(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
     if isinstance(value, tuple) and any("\0" in item for item in value):
         raise InvalidSetting(f"{origin}: {key_of(name)} has a NUL byte")
+    if name == "agents_limits" and isinstance(value, tuple):
+        _require_type_limits(value, origin)
     if name in AT_LEAST_ONE and value == 0:
         raise InvalidSetting(f"{origin}: {key_of(name)} is 0; it must be at least 1")
     if name == "worktree_root":
@@ -242,3 +245,11 @@ def _checked(name: str, value: object, origin: str) -> object:
                 f"{origin}: {key_of(name)} is {value!r}; it may only refer to '{{repository}}'"
             )
     return value
+
+
+def _require_type_limits(lines: tuple[str, ...], origin: str) -> None:
+    """Raise Invalid unless each line is NAME=NUMBER."""
+    for line in lines:
+        name, equals, number = line.partition("=")
+        if not (name and not set(name) & set(" \t") and equals and number.isdecimal()):
+            raise InvalidSetting(f"{origin}: agents.limits has {line!r}, which is not NAME=NUMBER")

@@ -21,6 +21,8 @@ from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.agents.process.streams import Streams
     from gitworker.paths import StatePaths
@@ -52,17 +54,27 @@ class AgentRun:
 
 
 class LaunchContext:
-    """The context of a start: store, state directory, the caller, the lease of a resumed task."""
+    """The context of a start: store, state directory, the caller, the lease of a resumed task.
 
-    __slots__ = ("actor", "lease_ms", "paths", "store")
+    `agent_limits` has the number of agents that may run at once, by kind.
+    """
+
+    __slots__ = ("actor", "agent_limits", "lease_ms", "paths", "store")
 
     def __init__(
-        self, store: Store, paths: StatePaths, actor: str, *, lease_ms: int = PROTOCOL_LEASE_MS
+        self,
+        store: Store,
+        paths: StatePaths,
+        actor: str,
+        *,
+        lease_ms: int = PROTOCOL_LEASE_MS,
+        agent_limits: Mapping[str, int] | None = None,
     ) -> None:
         self.store = store
         self.paths = paths
         self.actor = actor
         self.lease_ms = lease_ms
+        self.agent_limits = agent_limits or {}
 
 
 def require_worker(post: LaunchContext, name: str | None) -> Worker:
@@ -120,7 +132,8 @@ def launch(
     The placeholders in `words` are replaced, but not in the command that is recorded; `request`
     is recorded with it and repeats the run. `prompt` replaces the task's text. Raises NotFound if
     the program does not exist, Invalid if it needs a prompt that the task does not have, Conflict
-    if another command has changed the worker or an operation on it is open; nothing has run then.
+    if another command has changed the worker or an operation on it is open, and the errors of
+    `require_admitted`; nothing has run then.
     """
     assert worker.worktree is not None
     command, env = prepare_command(
@@ -145,6 +158,8 @@ def launch(
                 writer, post.paths, worker, actor=post.actor, lease_ms=post.lease_ms, pid=pid,
                 command=command_text(words if agent is None else agent.recorded),
                 request=request,
+                kind=(kind := agent.adapter.name if agent else "command"),
+                at_once=post.agent_limits.get(kind),
             )  # fmt: skip
         if worker.admin_dir is not None:
             lock_worktree_for_agent(worker.admin_dir, pid)

@@ -7,6 +7,7 @@ from gitworker.agents.rules import operation_refusal
 from gitworker.bus.publish import Outgoing, log_message, publish
 from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import bring_to_work
+from gitworker.lifecycle.rules import is_assigned
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.observe.logs.tail import find_agent_log, log_size
@@ -17,6 +18,7 @@ from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.messages.mailbox import newest_seq
 from gitworker.store.records.runs import Run, begin_run, find_blocking_operation, find_latest_run
 from gitworker.store.workers import Worker, find_worker, set_author_back, set_process
+from gitworker.tasks.admission.admit import require_admitted
 
 
 def record_start(
@@ -29,11 +31,14 @@ def record_start(
     pid: int,
     command: str,
     request: str | None = None,
+    kind: str = "command",
+    at_once: int | None = None,
 ) -> tuple[Run, int]:
     """Record that a process works as a worker, which starts, recovers or resumes if necessary.
 
-    Returns the run and the position after which orders to it count. Raises Conflict if another
-    command has changed the worker or an operation on it is open.
+    `at_once` limits the number of agents of this `kind`. Returns the run and the position after
+    which orders to it count. Raises Conflict if another command has changed the worker or an
+    operation on it is open, and the errors of `require_admitted`.
     """
     name, task = worker.worker_id, worker.task_id
     assert task is not None
@@ -46,6 +51,10 @@ def record_start(
     refusal = operation_refusal(name, find_blocking_operation(writer, name, task))
     if refusal is not None:
         raise refusal
+    require_admitted(
+        writer, paths, worker=name, task=task, agent_type=kind, type_agents=at_once,
+        has_begun=not is_assigned(found.state),
+    )  # fmt: skip
     bring_to_work(writer, found, actor=actor, lease_ms=lease_ms, metadata={"pid": pid})
     now, here, start = clock.now_ms(), this_origin(), find_start(pid)
     set_process(writer, name, pid=pid, start=start, origin=here)

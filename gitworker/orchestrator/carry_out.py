@@ -9,14 +9,16 @@ from gitworker.agents.detach import detach
 from gitworker.agents.restart import CONTINUED
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
+from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.lifecycle.timeouts import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
-from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Step
+from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.workers import Worker, find_worker, load_worker
+from gitworker.tasks.admission.admit import require_admitted
 from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
     its task without being able to start its agent is freed from it again.
     """
     command = _wished(session, command, action.task)
+    if action.step in STARTS:
+        _require_admitted(session, command, action, slot)
     if action.step is Step.FAIL:
         fail(session, action.worker, reason=NOTHING_DONE)
     elif action.step is Step.RECOVER:
@@ -56,6 +60,19 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
         _start(session, command, spawned.worker, ())
     elif slot is not None:
         _start(session, command, slot.worker, _prompt_options(session, command, action.step, slot))
+
+
+def _require_admitted(
+    session: Session, command: AgentCommand, action: Action, slot: Slot | None
+) -> None:
+    """Raise the refusal of a start before a worktree is made for it."""
+    kind = command.name or DEFAULT_AGENT
+    with session.store.read() as reader:
+        require_admitted(
+            reader, session.paths, worker=action.worker, task=action.task, agent_type=kind,
+            type_agents=limits_of(session.settings).agent_limits.get(kind),
+            has_begun=slot is not None and not is_assigned(slot.worker.state),
+        )  # fmt: skip
 
 
 def _wished(session: Session, command: AgentCommand, task: str) -> AgentCommand:

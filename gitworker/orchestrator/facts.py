@@ -6,16 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
+from gitworker.bus.limits.send_limits import limits_of
 from gitworker.liveness.origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
-from gitworker.orchestrator.rules_next import Facts, SlotFacts, is_free, is_slot
+from gitworker.orchestrator.rules_next import (
+    Facts,
+    ProjectFacts,
+    SlotFacts,
+    is_free,
+    is_slot,
+)
 from gitworker.processes.table import is_running
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.starts import find_project_of
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, workers_assigned_by
+from gitworker.tasks.admission.admit import living_starts
 
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
@@ -94,6 +103,20 @@ def read_picture(
     return Picture({str(name): slot for name, slot in slots.items()}, facts)
 
 
+def read_project(session: Session, kind: str, picture: Picture) -> ProjectFacts:
+    """Return the limits of the project, and the agents that count besides those of the slots."""
+    at_once = limits_of(session.settings).agent_limits.get(kind)
+    with session.store.read() as reader:
+        row = find_project_of(reader, None)
+        living = living_starts(reader, session.paths)
+    others = [one for one in living if one.worker not in picture.slots]
+    return ProjectFacts(
+        row.status, row.agents_at_once, is_set=row.agents is not None, has_tokens=row.has_tokens,
+        others=sum(one.project == row.id for one in others),
+        of_kind=sum(one.agent_type == kind for one in others), at_once=at_once,
+    )  # fmt: skip
+
+
 def _slot(
     reader: Reader,
     paths: StatePaths,
@@ -123,6 +146,7 @@ def _slot(
         is_refused=refused.get(worker.worker_id) == worker.version,
         has_worktree=worker.worktree is not None,
         has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
+        is_held=task is not None and task.held,
     )  # fmt: skip
     return Slot(worker, task, run, facts, commands)
 

@@ -67,6 +67,7 @@ class SlotFacts(NamedTuple):
     has_worktree: bool = True
     has_tests: bool = False
     verification: VerificationType | None = VerificationType.AUTO_TEST
+    is_held: bool = False
 
     @property
     def real_state(self) -> WorkerState:
@@ -78,6 +79,7 @@ class Limits(NamedTuple):
     """The limits of a run: agents at once, new tasks that it may still begin, rounds of each.
 
     `begins` is None without a limit. `starts`: agents may start (not after an interrupt).
+    `others`: agents that this run has not started take part of the limits.
     """
 
     agents: int
@@ -85,6 +87,7 @@ class Limits(NamedTuple):
     rounds: int
     begins: int | None = None
     starts: bool = True
+    others: bool = False
 
 
 class Facts(NamedTuple):
@@ -115,7 +118,7 @@ class Action(NamedTuple):
 class Plan(NamedTuple):
     """The actions of one tick, the workers to land and to test, the time to look again.
 
-    `is_over`: nothing is left to do.
+    `is_over`: nothing is left to do. `is_crowded`: a start waits for the end of another's agent.
     """
 
     actions: tuple[Action, ...]
@@ -124,6 +127,7 @@ class Plan(NamedTuple):
     running: int
     is_over: bool
     check: tuple[str, ...] = ()
+    is_crowded: bool = False
 
 
 def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
@@ -172,27 +176,48 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
     untested = [slot.worker for step, slot in steps if step is Step.CHECK]
     check = tuple(worker for worker in untested if worker not in facts.checking)
-    is_busy = running or facts.is_landing or facts.checking
+    is_crowded = limits.starts and limits.others and free == 0 and bool(waiting or begun)
+    is_busy = running or facts.is_landing or facts.checking or is_crowded
     is_over = not (is_busy or actions or land or check or wake is not None)
-    return Plan(actions, () if facts.is_landing else land, wake, running, is_over, check)
+    return Plan(
+        actions, () if facts.is_landing else land, wake, running, is_over, check, is_crowded
+    )
 
 
-def limits_of(
-    project: tuple[int, str],
-    *,
-    agents: int | None,
-    begins: int | None,
-    lands: bool,
-    rounds: int,
-    starts: bool,
-) -> Limits:
-    """Return the limits of a run in a project with a number of agents and a status.
+class ProjectFacts(NamedTuple):
+    """A project's status, its number of agents, whether a person has set that, and its tokens.
 
-    `agents` of the run replaces the project's. A project that is not ACTIVE begins no new task.
+    `others` are its agents that are not of this run; `of_kind` are those of the run's kind, of
+    which `at_once` may run (None: no limit).
     """
-    number, status = project
-    left = begins if status == ProjectStatus.ACTIVE else 0
-    return Limits(number if agents is None else agents, lands, rounds, left, starts)
+
+    status: str = ProjectStatus.ACTIVE
+    agents: int = 2
+    is_set: bool = False
+    has_tokens: bool = True
+    others: int = 0
+    of_kind: int = 0
+    at_once: int | None = None
+
+
+def limits_of(project: ProjectFacts, wanted: Limits, *, agents: int | None) -> Limits:
+    """Return the limits of a run in a project; `wanted` are its own.
+
+    `agents` of the run replaces the project's default, and stays below a number that a person has
+    set. A project that is not ACTIVE begins no new task; without tokens it starts no agent.
+    """
+    numbers = [project.agents if agents is None else agents]
+    if project.is_set:
+        numbers.append(project.agents - project.others)
+    if project.at_once is not None:
+        numbers.append(project.at_once - project.of_kind)
+    if not project.has_tokens or project.status == ProjectStatus.ARCHIVED:
+        numbers.append(0)
+    is_active = project.status == ProjectStatus.ACTIVE
+    return wanted._replace(
+        agents=max(0, min(numbers)), begins=wanted.begins if is_active else 0,
+        others=project.others > 0 or project.of_kind > 0,
+    )  # fmt: skip
 
 
 def prefix_of(agent: str) -> str:
@@ -214,8 +239,13 @@ def is_free(state: WorkerState) -> bool:
 
 
 def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
-    """Return the next step of a slot; one that has failed in this run is left to a person."""
+    """Return the next step of a slot; one that has failed in this run is left to a person.
+
+    A task that is held back is not started again.
+    """
     step = slot_step(slot, limits, now=now)
+    if slot.is_held and step in STARTS:
+        return Step.LEAVE
     return Step.LEAVE if slot.task in facts.skipped and step in CARRIED_OUT else step
 
 

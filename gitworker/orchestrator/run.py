@@ -25,7 +25,7 @@ from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.orchestrator.carry_out import AgentCommand, carry_out
 from gitworker.orchestrator.check_job import CheckJob
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture, read_project
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
@@ -34,7 +34,7 @@ from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
-from gitworker.store.tasks import project_limits
+from gitworker.tasks.admission.rules_admission import LIMIT
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 from gitworker.workers.review import reject
@@ -97,7 +97,7 @@ def plan_run(session: Session, order: RunOrder) -> Plan:
     picture = read_picture(
         session, order.agent, limit=READY_AT_ONCE, skipped={}, refused={}, tested={}
     )
-    limits = _limits(session, order, begun=0, starts=True)
+    limits = _limits(session, order, picture, begun=0, starts=True)
     return decide(picture.facts, limits, agent=order.agent, now=clock.now_ms())
 
 
@@ -105,8 +105,8 @@ class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "checks", "interrupts", "landing", "lines", "order", "picture", "plan", "refused",
-        "scope", "session", "skipped", "stopped", "tested", "versions",
+        "begun", "checks", "interrupts", "is_held_up", "landing", "lines", "order", "picture",
+        "plan", "refused", "scope", "session", "skipped", "stopped", "tested", "versions",
     )  # fmt: skip
 
     def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
@@ -115,6 +115,7 @@ class _Work:
         self.interrupts = interrupts
         self.begun = 0
         self.stopped = False
+        self.is_held_up = False
         self.landing: LandJob | None = None
         self.checks: dict[str, CheckJob] = {}
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
@@ -129,6 +130,7 @@ class _Work:
 
     def tick(self) -> bool:
         """Look, decide, act; return whether the run is over."""
+        self.is_held_up = False
         settle(self.session)
         drain(self.session)
         self._end_landing()
@@ -151,12 +153,12 @@ class _Work:
 
     def wait(self, waker: Waker) -> None:
         """Wait until something has changed, or until the earliest deadline."""
-        if self.plan.actions or self.plan.land or self.plan.check:
+        if (self.plan.actions or self.plan.land or self.plan.check) and not self.is_held_up:
             return  # the last actions made them possible
         left_s = math.inf
         if self.plan.wake_at_ms is not None:
             left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
-        if self.plan.running or self.checks:
+        if self.plan.running or self.checks or self.plan.is_crowded or self.is_held_up:
             left_s = min(left_s, LOOK_AT_MOST_S)
         with _process_ends(self.picture.watched) as also:
             for job in (self.landing, *self.checks.values()):
@@ -189,7 +191,7 @@ class _Work:
                     self._say(one.line)
                 self.lines[one.task] = one.line
         starts = not self.interrupts.number
-        limits = _limits(self.session, self.order, begun=self.begun, starts=starts)
+        limits = _limits(self.session, self.order, self.picture, begun=self.begun, starts=starts)
         facts = self.picture.facts._replace(
             is_landing=self.landing is not None, checking=frozenset(self.checks)
         )
@@ -205,7 +207,9 @@ class _Work:
                 self.session, self.order.command, action, self.picture.slots.get(action.worker)
             )
         except GitWorkerError as error:
-            if not self.interrupts.number:
+            if error.code == LIMIT:  # another agent was faster: look again at its end
+                self.is_held_up = True
+            elif not self.interrupts.number:
                 self.skipped[action.task] = error.message
                 self._say(f"{action.task} could not start: {error.message}")
             return
@@ -288,14 +292,14 @@ def _require_possible(session: Session, order: RunOrder) -> None:
         require_trusted(session)
 
 
-def _limits(session: Session, order: RunOrder, *, begun: int, starts: bool) -> Limits:
-    with session.store.read() as reader:
-        project = project_limits(reader)
+def _limits(
+    session: Session, order: RunOrder, picture: Picture, *, begun: int, starts: bool
+) -> Limits:
+    """Return the limits that the run, its project and the kind of its agent have now."""
     left = None if order.begins is None else max(0, order.begins - begun)
-    return limits_of(
-        project, agents=order.agents, begins=left, lands=order.lands,
-        rounds=session.settings.agents_rounds, starts=starts,
-    )  # fmt: skip
+    wanted = Limits(0, order.lands, session.settings.agents_rounds, left, starts)
+    project = read_project(session, order.agent, picture)
+    return limits_of(project, wanted, agents=order.agents)
 
 
 @contextmanager

@@ -80,6 +80,22 @@ class WorkMethods(ServiceBase):
         with self._settled(create=True) as (session, _), session.store.read() as reader:
             require_prompt(words, find_prompt(reader, task or ""), task=task or "the task")
 
+    def require_admitted(self, worker: str, task: str | None, *, kind: str | None) -> None:
+        """Raise Refused or Conflict if a limit forbids an agent to start on a new assignment.
+
+        `kind` is the name of a known agent; None: a command.
+        """
+        from gitworker.bus.limits.send_limits import limits_of
+        from gitworker.tasks.admission.admit import require_admitted
+
+        kind = kind or "command"
+        with self._settled(create=True) as (session, _), session.store.read() as reader:
+            limits = limits_of(session.settings).agent_limits
+            require_admitted(
+                reader, session.paths, worker=worker, task=task or "the task", agent_type=kind,
+                type_agents=limits.get(kind), has_begun=False,
+            )  # fmt: skip
+
     def detach(
         self,
         worker: str | None,

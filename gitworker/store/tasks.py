@@ -43,13 +43,6 @@ class StoredTask(NamedTuple):
         return self.retry_count < self.max_retries
 
 
-class ProjectLimits(NamedTuple):
-    """The number of agents that a project may run at once, and its status."""
-
-    agents: int = 2
-    status: str = "ACTIVE"
-
-
 def find_task(reader: Reader, task: str) -> StoredTask | None:
     """Return the task with this id, or None."""
     row = reader.row("tasks.by_id", task=task)
@@ -108,14 +101,6 @@ def next_retry_ms(reader: Reader) -> int | None:
 def blocked_with(reader: Reader, error: str) -> list[str]:
     """Return the ids of the BLOCKED tasks with this last error."""
     return [row["id"] for row in reader.rows("tasks.blocked_by", error=error)]
-
-
-def project_limits(reader: Reader) -> ProjectLimits:
-    """Return the limits of this repository's project."""
-    row = reader.row("tasks.project", project=PROJECT)
-    if row is None:
-        return ProjectLimits()
-    return ProjectLimits(int(row["max_concurrent_agents"]), row["status"])
 
 
 def add_task(

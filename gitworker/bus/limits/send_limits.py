@@ -12,7 +12,7 @@ from gitworker.paths import StatePaths, open_regular
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gitworker.config import Settings
 
@@ -33,11 +33,12 @@ class Limits:
 
     A heartbeat renews claims for `claims_lease_s`. The rate is in messages per second. For the
     number of unread messages and the rate, 0 means no limit. `agent_hand_in`: the hooks of an agent
-    hand its finished work in.
+    hand its finished work in. `agent_limits` has the number of agents at once by kind.
     """
 
     __slots__ = (
         "agent_hand_in",
+        "agent_limits",
         "claims_lease_s",
         "message_max_bytes",
         "message_max_rate",
@@ -52,26 +53,30 @@ class Limits:
         message_max_unread: int = MESSAGE_MAX_UNREAD,
         message_max_rate: int = MESSAGE_MAX_RATE,
         agent_hand_in: bool = False,
+        agent_limits: Mapping[str, int] | None = None,
     ) -> None:
         self.message_max_bytes = message_max_bytes
         self.claims_lease_s = claims_lease_s
         self.message_max_unread = message_max_unread
         self.message_max_rate = message_max_rate
         self.agent_hand_in = agent_hand_in
+        self.agent_limits = dict(agent_limits or {})
 
 
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
     """Return the stored limits, else the defaults; the environment overrides both."""
     try:
         with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8", opener=open_regular) as file:
-            stored = _limits([int(word) for word in file.read().split()])
+            stored = _parsed(file.read().split())
     except (OSError, ValueError):
         stored = Limits()
     overrides = [env.get(f"GITWORKER_{name}", "").lower() for name in NAMES]
     pairs = zip(overrides, _numbers(stored), strict=True)
-    return _limits(
+    found = _limits(
         [int(text) if text.isdigit() else WORDS.get(text, number) for text, number in pairs]
     )
+    found.agent_limits = stored.agent_limits
+    return found
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -82,19 +87,36 @@ def limits_of(settings: Settings) -> Limits:
         message_max_unread=settings.message_max_unread,
         message_max_rate=settings.message_max_rate,
         agent_hand_in=settings.agent_hand_in,
+        agent_limits=_pairs(settings.agents_limits),
     )
 
 
 def keep_limits(paths: StatePaths, settings: Settings) -> None:
     """Store the limits if they differ from the stored ones."""
-    wanted = _numbers(limits_of(settings))
-    if _numbers(load_limits(paths, {})) == wanted:
+    wanted = _text(limits_of(settings))
+    if _text(load_limits(paths, {})) == wanted:
         return
     path = f"{paths.root}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}.tmp"
     with open(partial, "w", encoding="utf-8", opener=open_regular) as file:
-        file.write(" ".join(map(str, wanted)) + "\n")
+        file.write(wanted)
     os.replace(partial, path)
+
+
+def _parsed(words: list[str]) -> Limits:
+    """Return the limits from the words of the file: numbers, then one NAME=NUMBER for each kind."""
+    found = _limits([int(word) for word in words if "=" not in word])
+    found.agent_limits = _pairs([word for word in words if "=" in word])
+    return found
+
+
+def _pairs(lines: Iterable[str]) -> dict[str, int]:
+    return {name: int(number) for name, _, number in (line.partition("=") for line in lines)}
+
+
+def _text(limits: Limits) -> str:
+    pairs = (f"{name}={number}" for name, number in sorted(limits.agent_limits.items()))
+    return " ".join((*map(str, _numbers(limits)), *pairs)) + "\n"
 
 
 def _numbers(limits: Limits) -> list[int]:

@@ -63,5 +63,8 @@ def exec_at(
     if name is None and place.other is not None:
         raise ambiguous_caller(place.actor, place.other)
     lease_ms = place.limits.claims_lease_s * 1000
-    post = LaunchContext(place.store, place.paths, place.actor, lease_ms=lease_ms)
+    post = LaunchContext(
+        place.store, place.paths, place.actor, lease_ms=lease_ms,
+        agent_limits=place.limits.agent_limits,
+    )  # fmt: skip
     return supervise_rounds(post, name, request, open_session=open_session, report=narrate)

@@ -94,6 +94,7 @@ def command(
     elif detach:
         require_detachable(program, f"spawn {worker} {task or '<task>'}")
     if words := agent.prompt_words if agent else program:
+        call.service().require_admitted(worker, task, kind=agent_name)
         call.service().check_command(words, task=task, has_words=bool(text or title))
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:

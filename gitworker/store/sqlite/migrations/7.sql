@@ -72,3 +72,22 @@ CREATE TABLE automation_runs (
 CREATE INDEX idx_automation_runs_of ON automation_runs(automation_id, started_at_ms);
 -- for: automations.running
 CREATE INDEX idx_automation_runs_open ON automation_runs(id) WHERE status = 'running';
+
+-- 1: a person has set max_concurrent_agents, so that it also limits agents started by hand.
+ALTER TABLE projects ADD COLUMN limits_agents INTEGER NOT NULL DEFAULT 0;
+-- The agent time that the project is owed, in milliseconds; negative if it had more than its share.
+ALTER TABLE projects ADD COLUMN credit_ms INTEGER NOT NULL DEFAULT 0;
+-- The time until which the agent time of all projects is accounted.
+ALTER TABLE projects ADD COLUMN accounted_at_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE projects SET limits_agents = 1 WHERE max_concurrent_agents <> 2;
+CREATE TRIGGER projects_limit_set AFTER UPDATE OF max_concurrent_agents ON projects BEGIN
+    UPDATE projects SET limits_agents = 1 WHERE id = NEW.id;
+END;
+CREATE TRIGGER projects_limit_given AFTER INSERT ON projects
+WHEN NEW.max_concurrent_agents <> 2 BEGIN
+    UPDATE projects SET limits_agents = 1 WHERE id = NEW.id;
+END;
+-- for: task_queue.ready_of_project
+CREATE INDEX idx_tasks_ready_of_project
+ON tasks(project_id, priority, created_at_ms, position, id)
+WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);

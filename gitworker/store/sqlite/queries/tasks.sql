@@ -77,6 +77,3 @@ SELECT MIN(resume_after_ms) AS at_ms FROM tasks WHERE status = 'FAILED';
 
 -- name: blocked_by — the BLOCKED tasks with this last error
 SELECT id FROM tasks WHERE status = 'BLOCKED' AND last_error = :error ORDER BY id;
-
--- name: project — the status and the limit of a project
-SELECT status, max_concurrent_agents FROM projects WHERE id = :project;

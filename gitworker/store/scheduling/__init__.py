@@ -1,0 +1,1 @@
+"""The rows that decide which agent may start, and whose turn it is."""

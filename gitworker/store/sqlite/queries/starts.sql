@@ -1,0 +1,16 @@
+-- name: of_task — the limits of a task and of its project
+SELECT t.held, p.id AS project, p.status, p.max_concurrent_agents, p.limits_agents, p.budget_limit,
+    p.total_tokens_used
+FROM projects AS p LEFT JOIN tasks AS t ON t.id = :task
+WHERE p.id = COALESCE((SELECT project_id FROM tasks WHERE id = :task), :project);
+
+-- name: of_agent — the state and the limit of an agent
+SELECT id, state, max_concurrent_tasks FROM agents WHERE id = :agent;
+
+-- name: open — the project and the kind of agent of each run that has not ended
+SELECT r.id, COALESCE(t.project_id, :project) AS project, COALESCE(
+        r.agent, CASE WHEN json_valid(r.request) THEN json_extract(r.request, '$.agent') END,
+        'command'
+    ) AS agent_type
+FROM runs AS r LEFT JOIN tasks AS t ON t.id = r.task_id
+WHERE r.ended_at_ms IS NULL ORDER BY r.id;

@@ -1,0 +1,1 @@
+"""The admission of agents: the one place where a start is allowed or refused."""
