@@ -9,9 +9,8 @@ from gitworker.progress import FilesOutdated, Notice
 from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from gitworker.bus.following.follow_messages import MessageFilter
     from gitworker.bus.search.search_messages import SearchResult
     from gitworker.claims.leases import Claim
     from gitworker.observe.bus import BusStats
@@ -112,20 +111,6 @@ class MessageMethods(ServiceBase):
 
         with self._quickly() as session:
             return search(session.store, session.paths, words, limit=limit, announce=announce)
-
-    def follow(
-        self, wanted: MessageFilter | None = None, *, since: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Yield messages as they arrive, after position `since` or from now on."""
-        from gitworker.bus.following.follow_messages import MessageFilter, follow
-        from gitworker.bus.following.listen import listen
-        from gitworker.lifecycle.take_up import publish_commits
-
-        chosen = wanted or MessageFilter()
-        with self._reading() as session, listen(session, publish_commits) as waker:
-            for message in follow(session.store, session.paths, chosen, since=since, waker=waker):
-                if message is not None:
-                    yield message
 
     def bus_stats(self) -> BusStats:
         """Return the size of the bus and the position of each reader."""

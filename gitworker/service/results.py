@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.branches.publish_branch import PublishedBranch
     from gitworker.bus.search.search_messages import SearchResult
     from gitworker.landing.landing_plan import Planned
+    from gitworker.service.live.methods import LandingStopped
     from gitworker.service.review import Verified
     from gitworker.service.talk import Order
     from gitworker.verify.trust import RepositoryCommands, TrustRecord
@@ -48,6 +49,8 @@ RENDERED_BY = {
     "gitworker.observe.agents": "gitworker.observe.agents:json_agents",
     "gitworker.observe.bus": "gitworker.observe.bus:json_stats",
     "gitworker.observe.inbox.inbox": "gitworker.observe.inbox.inbox:json_inbox",
+    "gitworker.observe.logs.events": "gitworker.observe.logs.events:json_event",
+    "gitworker.observe.logs.followed_run": "gitworker.observe.logs.followed_run:json_end",
     "gitworker.observe.logs.log": "gitworker.observe.logs.log:json_log",
     "gitworker.observe.workers.diff": "gitworker.observe.workers.diff:json_diff",
     "gitworker.observe.workers.list": "gitworker.observe.workers.list:json_list",
@@ -57,6 +60,7 @@ RENDERED_BY = {
     "gitworker.radar.radar": "gitworker.radar.radar_text:json_conflicts",
     "gitworker.repo.hooks.hook_status": "gitworker.service.results_care:hooks_json",
     "gitworker.service.care": "gitworker.service.results_care:fields_json",
+    "gitworker.service.live.methods": "gitworker.service.results:stopped_json",
     "gitworker.service.talk": "gitworker.service.results:ordered_json",
     "gitworker.service.review": "gitworker.service.results:verified_json",
     "gitworker.store.workers": "gitworker.service.results:worker_json",
@@ -186,6 +190,11 @@ def landed_json(result: Landed | NotLanded) -> dict[str, Any]:
         "kept_why": result.kept_why,
         **_left_out_json(result.left_out),
     }
+
+
+def stopped_json(stopped: LandingStopped) -> dict[str, Any]:
+    """Return an attempt to land that failed as a whole."""
+    return {"landed": False, "error": stopped.error.to_json()}
 
 
 def _left_out_json(left_out: LeftOut | None) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from gitworker.progress import Progress, ignore
 from gitworker.service.care import CareMethods
+from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.request import Request
-from gitworker.service.review import ReviewMethods
 from gitworker.service.views import ViewMethods
 from gitworker.service.work import WorkMethods
 
@@ -43,5 +43,5 @@ def open_repository(
     return Service(Request(directory, identity, environment or {}, progress))
 
 
-class Service(WorkMethods, RunMethods, ReviewMethods, ViewMethods, TaskMethods, CareMethods):
+class Service(WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, CareMethods):
     """The use cases and views of one repository for one identity; see the module."""

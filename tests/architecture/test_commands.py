@@ -13,7 +13,6 @@ RENDERS = (
 )  # fmt: skip
 # Commands that still reach below the service, and the reason. This list only gets shorter.
 DIRECT = {
-    "msg/follow.py": "it also waits for its reader to close standard output",
     "msg/request.py": "its payload is read as by `msg send`, from words, a file or standard input",
     "repair/validate.py": "it reads a file and needs no repository",
     "work/heartbeat.py": "it shares its code with the fast path without click",

@@ -17,7 +17,7 @@ def test_the_examples_run(
     scene.spawn("auth", "t1")
     monkeypatch.chdir(scene.root)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)

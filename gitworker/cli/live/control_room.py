@@ -7,7 +7,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.live.follow_log import follow_log
 from gitworker.errors import GitWorkerError, NotFound, Refused, Unavailable
 from gitworker.observe.last_run import read_last_run
-from gitworker.observe.logs.log import json_log, read_log, render_log
+from gitworker.observe.logs.log import json_log, render_log
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.ui.rules import GRID, window_name
@@ -32,7 +32,7 @@ def show_room(call: CommandLine, session: Session, worker: Worker) -> None:
         tmux = open_tmux(session.main_top)
         room = open_task_window(session, tmux, worker)
     except Unavailable as error:
-        _show_plainly(call, session, worker, error)
+        _show_plainly(call, worker, error)
         return
     _enter(call, tmux, room)
 
@@ -43,7 +43,7 @@ def show_grid(call: CommandLine, session: Session) -> None:
         tmux = open_tmux(session.main_top)
         room = open_grid(session, tmux)
     except Unavailable as error:
-        _show_plainly(call, session, None, error)
+        _show_plainly(call, None, error)
         return
     if room.left_out:
         names = ", ".join(room.left_out)
@@ -130,17 +130,16 @@ def _how_to_attach(room: TaskWindow) -> str:
     return f"git worker attach {room.task}"
 
 
-def _show_plainly(
-    call: CommandLine, session: Session, worker: Worker | None, error: Unavailable
-) -> None:
+def _show_plainly(call: CommandLine, worker: Worker | None, error: Unavailable) -> None:
     """Report the reason for the missing window; follow the log, or print it once."""
     if error.code != CODE:
         raise error
     output.complain(error)
+    name = None if worker is None else worker.worker_id
     lines = PLAIN_LINES if worker else 0
-    log = read_log(session, worker, limit=PLAIN_LINES, agent_lines=lines)
     if output.is_terminal(output.OUT) and not call.as_json:
         output.narrate("following the log instead; press Ctrl-C to stop")
-        follow_log(session, worker, log, as_json=False)
+        follow_log(call, name, limit=PLAIN_LINES, agent_lines=lines)
     else:
+        log = call.service().log(name, limit=PLAIN_LINES, agent_lines=lines)
         call.render(log, render_log, json_log)

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitworker.cli import output
-from gitworker.cli.live.live import require_reader
+from gitworker.cli.live.reader import report_deletion, require_reader
 from gitworker.observe.text import BOLD, CYAN, DIM, GREEN, RED, YELLOW
 from gitworker.rules_text import printable
 
 PAYLOAD_SHOWN = 400
-READER = {output.OUT: 0}  # poll(2) always reports a closed reader
 TYPE_COLORS = {
     "task_done": GREEN,
     "task_failed": RED,
@@ -35,7 +34,7 @@ def print_messages(messages: Iterable[Mapping[str, Any] | None], *, as_json: boo
             output.answer_line(output.json_line(message))
         else:
             output.answer_rendered(readable_line(message, color=is_colored))
-    output.narrate("the state directory was deleted")
+    report_deletion()
 
 
 def readable_line(message: Mapping[str, Any], *, color: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.store.records.runs import find_latest_run
@@ -11,6 +11,13 @@ from gitworker.store.workers import load_worker
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.records.runs import Run
+
+
+class RunEnd(NamedTuple):
+    """The end of a followed run: no more lines will come."""
+
+    worker: str
+    reason: str | None
 
 
 def find_followed_run(session: Session, name: str) -> Run | None:
@@ -36,8 +43,12 @@ def newest_run(session: Session, before: Run) -> Run:
         return find_latest_run(reader, before.worker_id) or before
 
 
-def end_text(run: Run) -> str:
+def end_text(end: RunEnd) -> str:
     """Return the end of a run in words."""
-    reason = f": {run.reason}" if run.reason else ""
-    name = run.worker_id
-    return f"the agent of {name} has ended{reason}; next: git worker show {name}"
+    reason = f": {end.reason}" if end.reason else ""
+    return f"the agent of {end.worker} has ended{reason}; next: git worker show {end.worker}"
+
+
+def json_end(end: RunEnd) -> dict[str, str | None]:
+    """Return the end of a run as JSON data."""
+    return {"kind": "end", **end._asdict()}

@@ -1,5 +1,7 @@
 """git worker log."""
 
+from typing import Any
+
 import click
 
 from gitworker.cli.call import CommandLine
@@ -61,16 +63,13 @@ def command(
         )
     if limit is None and since_ms is None:
         limit = DEFAULT_LIMIT
-    chosen = frozenset(types)
-    log = call.service().log(
-        worker, limit=limit, since_ms=since_ms or 0, types=chosen, agent_lines=agent_lines
-    )
-    if not follow:
-        call.render(log, render_log, json_log, pages=True)
-        return
-    from gitworker.cli.live.follow_log import follow_log  # 8 ms, only with --follow
+    chosen: dict[str, Any] = {
+        "limit": limit, "since_ms": since_ms or 0, "types": frozenset(types),
+        "agent_lines": agent_lines,
+    }  # fmt: skip
+    if follow:
+        from gitworker.cli.live.follow_log import follow_log  # 8 ms, only with --follow
 
-    session = call.open_to_read()
-    named = None if worker is None else call.worker(session, worker)
-    whole = not agent_lines
-    follow_log(session, named, log, as_json=call.as_json, types=chosen, whole_run=whole)
+        follow_log(call, worker, **chosen)
+        return
+    call.render(call.service().log(worker, **chosen), render_log, json_log, pages=True)

@@ -8,15 +8,14 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.errors import Invalid
 from gitworker.observe.workers.status_text import json_status, render_status
-
-EVERY_S = 10.0
+from gitworker.service.live.methods import STATUS_EVERY_S
 
 
 @click.command("status", cls=GitworkerCommand)
 @click.option("-w", "--watch", is_flag=True, help="Show it again after each change.")
 @click.option(
     "--every", "every_s", type=Seconds(min=0.1), metavar="S",
-    help=f"With --watch: refresh after S seconds in any case.  [default: {EVERY_S:g}]",
+    help=f"With --watch: refresh after S seconds in any case.  [default: {STATUS_EVERY_S:g}]",
 )  # fmt: skip
 @click.option(
     "-a", "--all", "include_all", is_flag=True,
@@ -45,8 +44,7 @@ def command(call: CommandLine, watch: bool, every_s: float | None, include_all: 
     if watch:
         from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch
 
-        session = call.open_to_read()
-        watch_status(call, session, every_s=every_s or EVERY_S, include_all=include_all)
+        watch_status(call, every_s=every_s or STATUS_EVERY_S, include_all=include_all)
         return
     status = call.service().status(every_subject=call.as_json)
     call.render(status, partial(render_status, include_all=include_all), json_status)

@@ -2,15 +2,12 @@
 
 import click
 
-from gitworker.bus.following.follow_messages import MessageFilter, follow
-from gitworker.bus.following.listen import listen
+from gitworker.bus.following.follow_messages import MessageFilter
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.live.follow_output import READER, print_messages
+from gitworker.cli.live.follow_output import print_messages
+from gitworker.cli.live.reader import pause_for_reader
 from gitworker.cli.options import GitworkerCommand, TaskId
-from gitworker.errors import Conflict
-from gitworker.lifecycle.take_up import publish_commits
-from gitworker.session import Session
 
 SEQ_MAX = 2**63 - 1  # SQLite's largest integer
 
@@ -34,21 +31,7 @@ def command(
       git worker msg follow --task login-form
       git worker msg follow --since 0 --type task_done
     """
-    session = _open(call)
-    wanted = MessageFilter(task, kind, sender)
-    with listen(session, publish_commits) as waker:
-        messages = follow(
-            session.store, session.paths, wanted, since=since, waker=waker, also=READER
-        )
-        print_messages(messages, as_json=call.as_json or not output.is_terminal(output.OUT))
-
-
-def _open(call: CommandLine) -> Session:
-    """Open the repository to read, even while another program keeps the database locked."""
-    try:
-        return call.open_to_read()
-    except Conflict as error:
-        output.narrate(
-            f"warning: {error.message}: commits that no hook reported are not published yet"
-        )
-        return call.open_quickly()
+    messages = call.service().follow(
+        MessageFilter(task, kind, sender), since=since, pause=pause_for_reader()
+    )
+    print_messages(messages, as_json=call.as_json or not output.is_terminal(output.OUT))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.app import open_session
-from gitworker.cli.live.watch_status import _StatusReader
+from gitworker.service.live.status_reader import StatusReader
 from gitworker.session import Session
 from tests.unit.observe.scene import commit, spawned
 
@@ -21,7 +21,7 @@ def session(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the database is locked, the status is still read, and commits are published later."""
     worktree = spawned(session, "auth", "skills")
-    looker = _StatusReader(session, every_subject=True)
+    looker = StatusReader(session, every_subject=True)
     looker.read_again()
     commit(worktree, "a.txt")
     monkeypatch.setattr("gitworker.store.sqlite.database.GATE_TIMEOUT_MS", 10)
@@ -38,7 +38,7 @@ def test_git_is_asked_once(
 ) -> None:
     """As long as no branch moves, reading again starts no process."""
     worktree = spawned(session, "auth", "skills")
-    looker = _StatusReader(session, every_subject=True)
+    looker = StatusReader(session, every_subject=True)
     looker.read_again()
     trace = tmp_path / "trace"
     trace.write_text("")

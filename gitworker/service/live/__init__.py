@@ -1,0 +1,1 @@
+"""Views of the service that continue: each is a generator of typed frames."""
