@@ -142,3 +142,17 @@ def _target(call: ast.Call) -> str:
 def test_root_holds_the_suites() -> None:
     """The folder of tests is where these rules look for it."""
     assert (ROOT / "tests" / "conftest.py").is_file(), "move the rules' ROOT with the tests"
+
+
+def test_facts_about_agents_have_tests() -> None:
+    """Each fact about agents in docs/design.md names tests of tests/agents/real that exist."""
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    facts = text.partition("\n## Facts about agents\n")[2].partition("\n## ")[0].split("\n- ")[1:]
+    assert facts
+    known = {
+        function.name for module in modules("tests/agents/real") for function in functions(module)
+    }
+    for fact in facts:
+        named = set(re.findall(r"`(test_\w+)`", fact))
+        assert named, f"the fact names no test: {fact}"
+        assert named <= known, f"these tests do not exist: {named - known}"

@@ -11,6 +11,17 @@ PLANS: Plans = {
         Text("I added hello.txt."),
     ),
     "talk": (Text("I did nothing."),),
+    "denied": (
+        Shell("python3 -c 'open(\"../../../denied\", \"w\")'"),
+        Text("I could not do it."),
+    ),
+    "look": (
+        Shell(
+            "env | grep GIT_CONFIG_GLOBAL; git config --show-scope --get-all core.hooksPath;"
+            " git var GIT_AUTHOR_IDENT; command -v git-worker"
+        ),
+        Text("I looked."),
+    ),
     "meet": (
         Shell("git worker send hq 'I begin'"),
         Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'"),
