@@ -31,6 +31,7 @@ COMMANDS: Sections = {
     },
     "Hand out tasks": {
         "run": "Hand tasks to agents until nothing is left to do.",
+        "project": "Divide the work into projects with weights, limits and budgets.",
     },
     "Work": {
         "task": "Plan tasks: their order, texts and dependencies.",
@@ -122,6 +123,17 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "stop": "Stop work on a task.",
             "skip": "Record a failed task as completed without its work.",
             "cancel": "Withdraw a task.",
+        },
+    },
+    "project": {
+        "Commands": {
+            "add": "Add a project to this repository and print its name.",
+            "list": "List the projects, one row each.",
+            "show": "Show all details of a project.",
+            "edit": "Change the weight, the limits or the budget of a project.",
+            "pause": "Start no more tasks of a project.",
+            "resume": "Let the tasks of a paused or archived project start.",
+            "archive": "Close a project for good and keep its record.",
         },
     },
     "msg": {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gitworker.progress import Progress, ignore
 from gitworker.service.care import CareMethods
 from gitworker.service.live.methods import LiveMethods
+from gitworker.service.queue.projects import ProjectMethods
 from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.request import Request
@@ -43,5 +44,7 @@ def open_repository(
     return Service(Request(directory, identity, environment or {}, progress))
 
 
-class Service(WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, CareMethods):
+class Service(
+    WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, CareMethods
+):
     """The use cases and views of one repository for one identity; see the module."""

@@ -49,12 +49,14 @@ class ViewMethods(ServiceBase):
         with self._reading() as session:
             return read_show(session, self._worker(session, worker))
 
-    def list_tasks(self, statuses: Collection[TaskStatus] = ()) -> TaskList:
-        """Return the tasks by id, all or those in one of the statuses."""
+    def list_tasks(
+        self, statuses: Collection[TaskStatus] = (), *, project: str | None = None
+    ) -> TaskList:
+        """Return the tasks by id, all or those in one of the statuses, and of a project."""
         from gitworker.tasks.task_list import read_tasks
 
         with self._reading() as session:
-            return read_tasks(session, statuses)
+            return read_tasks(session, statuses, project=project)
 
     def task_text(self, task: str | None = None) -> TaskText:
         """Return the title and the text of a task, by its id, its worker or its branch.

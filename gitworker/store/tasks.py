@@ -36,6 +36,7 @@ class StoredTask(NamedTuple):
     created_at_ms: int
     started_at_ms: int | None
     completed_at_ms: int | None
+    project_id: str = "default"
 
     @property
     def retries_left(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 STOPPED = frozenset({TaskStatus.BLOCKED, TaskStatus.FAILED})
 ASSIGNABLE = frozenset({TaskStatus.DEFINED, TaskStatus.READY, *STOPPED})
+
+
+class Why(NamedTuple):
+    """The reason in words, and the command that helps; None if no command is needed."""
+
+    reason: str
+    command: str | None
 
 
 def has_ended(status: TaskStatus) -> bool:

@@ -12,6 +12,7 @@ from gitworker.store.records.screens import read_short_rows
 from gitworker.store.records.task_needs import all_open_needs
 from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
+from gitworker.tasks.projects.change_project import require_project
 from gitworker.tasks.rules_task_list import (
     blocked_by_text,
     has_ended,
@@ -39,6 +40,7 @@ class ListedTask(NamedTuple):
     next_command: str | None
     reason: str
     blocked_by: tuple[OpenNeed, ...] = ()
+    project: str = "default"
 
 
 class TaskList(NamedTuple):
@@ -47,10 +49,17 @@ class TaskList(NamedTuple):
     tasks: tuple[ListedTask, ...]
 
 
-def read_tasks(session: Session, statuses: Collection[TaskStatus] = ()) -> TaskList:
-    """Read every task, or those in one of the statuses, in one snapshot and without git."""
+def read_tasks(
+    session: Session, statuses: Collection[TaskStatus] = (), *, project: str | None = None
+) -> TaskList:
+    """Read every task, or those in one of the statuses and of a project, in one snapshot.
+
+    Raises NotFound for an unknown project.
+    """
     reading = Reading(session.actor, session.settings.review_self)
     with session.store.read() as reader:
+        if project is not None:
+            require_project(reader, project)
         workers: dict[str, Worker] = {}
         for one in sorted(all_workers(reader), key=lambda one: one.state_changed_at_ms):
             if one.task_id:
@@ -67,7 +76,7 @@ def read_tasks(session: Session, statuses: Collection[TaskStatus] = ()) -> TaskL
                     repeatable=repeatable,
                 )  # fmt: skip
                 for task in all_tasks(reader)
-                if not statuses or task.status in statuses
+                if (not statuses or task.status in statuses) and project in (None, task.project_id)
             )
         )
 
@@ -93,7 +102,7 @@ def json_tasks(found: TaskList) -> dict[str, Any]:
                 "task": one.task, "title": one.title, "status": one.status.value,
                 "since": clock.iso_utc(one.since_ms), "worker": one.worker,
                 "reason": one.reason or None, "next": one.next_command,
-                "blocked_by": json_blocked_by(one.blocked_by),
+                "blocked_by": json_blocked_by(one.blocked_by), "project": one.project,
             }
             for one in found.tasks
         ]
@@ -130,4 +139,5 @@ def _listed(
     return ListedTask(
         task.id, task.title, task.status, task.status_changed_at_ms,
         worker.worker_id if worker else task.assigned_agent_id, command, reason, waits_for,
+        task.project_id,
     )  # fmt: skip

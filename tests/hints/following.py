@@ -33,6 +33,7 @@ WORDS = {
 # Words for the placeholder of one command.
 OWN_WORDS = {
     "git worker spawn": {"<worker>": "another"}, "git worker adopt": {"<worker>": "another"},
+    "git worker project edit": {"<number>": "5M"},
     "git config worker.target": {"<name>": "main"}, "git config user.name": {"<name>": "Ada"},
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"<[a-z-]+>")

@@ -1,9 +1,12 @@
 """The queue of tasks: open dependencies are counted by triggers, its queries walk an index."""
 
+from dataclasses import replace
+
 import apsw
 import pytest
 
 from gitworker.bus.transitions import move_task
+from gitworker.model.project import Project, ProjectStatus, RepoConfig
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
@@ -19,8 +22,10 @@ from gitworker.store.records.task_needs import (
     stacked_needs_of,
 )
 from gitworker.store.records.task_queue import (
+    count_by_project,
     count_by_status,
     ready_tasks,
+    ready_tasks_of,
     set_held,
     waive_needs,
 )
@@ -29,6 +34,7 @@ from gitworker.store.records.task_specs import (
     insert_task_spec,
     update_task_spec,
 )
+from gitworker.store.scheduling.projects import charge_project, insert_project, update_project
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
 from gitworker.store.tasks import assign_task, require_stored_task, unblocked_tasks
@@ -167,18 +173,56 @@ def test_the_order_of_the_queue(store: Database) -> None:
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        ("task_queue.ready", "idx_tasks_ready"),
+        ("task_queue.ready_of_project", "idx_tasks_ready_of_project"),
         ("tasks.unblocked", "idx_tasks_unblocked"),
         ("tasks.due_retries", "idx_tasks_failed"),
-        ("task_queue.count_by_status", "idx_tasks_status"),
+        ("task_queue.counts", "task_counts"),
     ],
 )
 def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
     """Queries that every round asks walk an index and sort nothing."""
     asked = "EXPLAIN QUERY PLAN " + query_text(query)
-    plan = [row["detail"] for row in store.execute(asked, {"limit": 5, "now": 5})]
+    values = {"limit": 5, "now": 5, "project": "default"}
+    plan = [row["detail"] for row in store.execute(asked, values)]
     assert len(plan) == 1
     assert index in plan[0]
+
+
+def test_tasks_are_counted_by_triggers(store: Database) -> None:
+    """The counts of a project follow new tasks, their statuses and their moves."""
+    with store.write() as writer:
+        insert_project(writer, Project("web", ""), RepoConfig("web", "web"))
+        insert_task_spec(writer, TaskSpec("a", project_id="web"), now=1)
+        insert_task_spec(writer, TaskSpec("b", project_id="web"), now=1)
+        add(writer, "c")
+        move(writer, "a", E.DEPS_MET)
+        assert count_by_project(writer) == {
+            "web": {TaskStatus.READY: 1, TaskStatus.DEFINED: 1}, "default": {TaskStatus.DEFINED: 1}
+        }  # fmt: skip
+        update_task_spec(writer, TaskSpec("b"))
+        move(writer, "a", E.USER_CANCELLED)
+        assert count_by_project(writer) == {
+            "web": {TaskStatus.CANCELLED: 1}, "default": {TaskStatus.DEFINED: 2}
+        }  # fmt: skip
+
+
+def test_closed_projects_have_no_ready_task(store: Database) -> None:
+    """Tasks of all open projects come in one order; a paused or exhausted project has none."""
+    web = Project("web", "")
+    with store.write() as writer:
+        insert_project(writer, web, RepoConfig("web", "web"))
+        for name, project in (("a", "web"), ("b", "default"), ("c", "web")):
+            insert_task_spec(writer, TaskSpec(name, project_id=project), now=1)
+            move(writer, name, E.DEPS_MET)
+        assert [one.id for one in ready_tasks(writer, 9)] == ["a", "b", "c"]
+        assert [one.id for one in ready_tasks(writer, 2)] == ["a", "b"]
+        update_project(writer, replace(web, status=ProjectStatus.PAUSED))
+        assert [one.id for one in ready_tasks(writer, 9)] == ["b"]
+        assert [one.id for one in ready_tasks_of(writer, "web", 9)] == ["a", "c"]
+        update_project(writer, replace(web, budget_limit=1))
+        assert [one.id for one in ready_tasks(writer, 9)] == ["a", "b", "c"]
+        charge_project(writer, "web", 1)
+        assert [one.id for one in ready_tasks(writer, 9)] == ["b"]
 
 
 def test_the_prompt_has_all_that_the_agent_needs(store: Database) -> None:

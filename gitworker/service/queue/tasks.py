@@ -51,8 +51,12 @@ class TaskMethods(TalkMethods):
             _require_agent(session, new.fields)
             return add_task(session, new)
 
-    def import_plan(self, path: str, *, parent: str | None = None) -> ImportedPlan:
+    def import_plan(
+        self, path: str, *, parent: str | None = None, project: str | None = None
+    ) -> ImportedPlan:
         """Add the tasks of a plan to the queue, all or nothing; with `parent` as its subtasks.
+
+        `project` is that of tasks that name none.
 
         A second import adds new tasks and updates those that have not started. Raises Invalid for a
         bad plan, Refused for a cycle and for the id of another task; the message names the line.
@@ -61,7 +65,9 @@ class TaskMethods(TalkMethods):
         from gitworker.tasks.plan.import_plan import import_plan
 
         with self._acting() as session:
-            return import_plan(session, path, parent=parent, agents=adapter_names(session))
+            return import_plan(
+                session, path, parent=parent, agents=adapter_names(session), project=project
+            )
 
     def depend(self, task: str, needs: Sequence[str], *, drop: bool = False) -> TaskInQueue:
         """Let a task that has not started wait for others; with `drop`, no longer.

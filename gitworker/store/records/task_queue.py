@@ -1,35 +1,61 @@
 """The queue of tasks: those that may start now.
 
-An index has exactly these tasks, so that the first ones cost the same among 100,000 tasks.
+An index has exactly these tasks by project, so that the first ones cost the same among 100,000
+tasks.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.store.api import Reader, Writer
+from gitworker.store.scheduling.projects import open_projects
 
 
 class QueuedTask(NamedTuple):
-    """A task that may start now."""
+    """A task that may start now; `position` is its place in its plan."""
 
     id: str
     title: str
     priority: int
     created_at_ms: int
+    position: int = 0
+    project_id: str = "default"
 
 
 def ready_tasks(reader: Reader, limit: int) -> list[QueuedTask]:
     """Return the first tasks that may start: by priority, age, and place in their plan.
 
-    They are READY, not held, and have no open dependency, or a restart has waived it.
+    They are READY, not held, and have no open dependency, or a restart has waived it. Their project
+    is ACTIVE and below its budget.
     """
-    return [QueuedTask(**row) for row in reader.rows("task_queue.ready", limit=limit)]
+    projects = open_projects(reader)
+    found = [task for project in projects for task in ready_tasks_of(reader, project, limit)]
+    if len(projects) > 1:
+        found.sort(key=lambda one: (one.priority, one.created_at_ms, one.position, one.id))
+    return found[:limit]
+
+
+def ready_tasks_of(reader: Reader, project: str, limit: int) -> list[QueuedTask]:
+    """Return the first tasks of one project that may start, whatever the project's own limits."""
+    rows = reader.rows("task_queue.ready_of_project", project=project, limit=limit)
+    return [QueuedTask(**row) for row in rows]
 
 
 def count_by_status(reader: Reader) -> dict[TaskStatus, int]:
     """Return the number of tasks in each status that has some."""
-    rows = reader.rows("task_queue.count_by_status")
-    return {TaskStatus(row["status"]): row["number"] for row in rows}
+    found: Counter[TaskStatus] = Counter()
+    for statuses in count_by_project(reader).values():
+        found.update(statuses)
+    return dict(found)
+
+
+def count_by_project(reader: Reader) -> dict[str, dict[TaskStatus, int]]:
+    """Return the same for each project that has tasks."""
+    found: dict[str, dict[TaskStatus, int]] = {}
+    for row in reader.rows("task_queue.counts"):
+        found.setdefault(row["project_id"], {})[TaskStatus(row["status"])] = row["number"]
+    return found
 
 
 def set_held(writer: Writer, task: str, *, held: bool) -> bool:

@@ -39,12 +39,12 @@ def insert_task_spec(writer: Writer, spec: TaskSpec, now: int) -> None:
 def update_task_spec(writer: Writer, spec: TaskSpec) -> None:
     """Record the fields of a task that its author may change.
 
-    The id, the parent, the project and the hold stay. The limit of retries stays above the count.
+    The id, the parent and the hold stay. The limit of retries stays above the count.
     """
     values = spec._asdict()
     values["task"] = values.pop("id")
     values["description"] = values.pop("text")
-    for name in ("held", "parent_task_id", "is_plan_subtask", "project_id"):
+    for name in ("held", "parent_task_id", "is_plan_subtask"):
         del values[name]
     writer.run("task_specs.update", **{name: _stored(value) for name, value in values.items()})
 

@@ -19,6 +19,7 @@ from gitworker.store.records.task_specs import (
     insert_task_spec,
     update_task_spec,
 )
+from gitworker.store.scheduling.projects import DEFAULT, all_projects
 from gitworker.store.tasks import all_task_ids, require_stored_task
 from gitworker.tasks.plan.read_plan import read_plan
 from gitworker.tasks.plan.rules_import import (
@@ -26,10 +27,13 @@ from gitworker.tasks.plan.rules_import import (
     fate_of,
     is_unstarted,
     require_agents,
+    require_projects,
     require_sound,
     stranger_refusal,
     wanted_spec,
 )
+from gitworker.tasks.projects.change_project import require_takes_tasks
+from gitworker.tasks.projects.rules_project import task_refusal
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.queue.promote import promote, publish_changes
 from gitworker.tasks.queue.rules_needs import need_refusal
@@ -65,10 +69,12 @@ def import_plan(
     *,
     parent: str | None = None,
     agents: Collection[str] | None = None,
+    project: str | None = None,
 ) -> ImportedPlan:
     """Bring the tasks of a plan into the queue; with `parent` they are its subtasks.
 
-    `agents` are the known ones, if they are to be checked. Nothing is changed if anything is wrong.
+    `agents` are the known ones, if they are to be checked; `project` is that of tasks that name
+    none. Nothing is changed if anything is wrong.
     Raises NotFound for an unreadable file, Invalid for a bad plan, Refused for a cycle and for the
     id of another task; the message names the line.
     """
@@ -78,7 +84,7 @@ def import_plan(
     source = _source(session, path)
     base = TaskSpec(
         "", max_retries=session.settings.task_max_retries, parent_task_id=parent,
-        is_plan_subtask=parent is not None,
+        is_plan_subtask=parent is not None, project_id=project or DEFAULT,
     )  # fmt: skip
     fresh = [
         wanted_spec(base, task, source=source, position=position)
@@ -89,6 +95,9 @@ def import_plan(
             require_task(writer, parent)
         known = frozenset(all_task_ids(writer))
         require_sound(planned, known, all_needs(writer))
+        require_takes_tasks(writer, base.project_id)
+        open_ids = [one.id for one in all_projects(writer) if task_refusal(one.id, one, ()) is None]
+        require_projects(planned, open_ids)
         now = clock.now_ms()
         fates = tuple(
             (task.id, _bring(writer, task, spec, known=known, now=now))

@@ -79,6 +79,17 @@ def require_agents(tasks: Sequence[PlannedTask], agents: Collection[str]) -> Non
             )
 
 
+def require_projects(tasks: Sequence[PlannedTask], projects: Collection[str]) -> None:
+    """Raise Invalid, naming the line, if a task is of a project that takes no task."""
+    for task in tasks:
+        if task.fields.project_id and task.fields.project_id not in projects:
+            raise at_line(
+                task.line,
+                f"no open project is called {ascii(task.fields.project_id)[:80]}:"
+                f" {', '.join(sorted(projects))}",
+            )
+
+
 def require_sound(
     tasks: Sequence[PlannedTask], known: Collection[str], needs: Mapping[str, Sequence[Need]]
 ) -> None:

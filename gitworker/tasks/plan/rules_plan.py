@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gitworker.model.task_spec import Need
 
-TEXTS = ("title", "text", "agent")
+TEXTS = {"title": "title", "text": "text", "agent": "agent", "project": "project_id"}
 NUMBERS = {"priority": "priority", "retries": "max_retries", "timeout": "timeout_s"}
 FLAGS = {"approval": "requires_approval", "critical": "critical"}
 LISTS = {
@@ -91,7 +91,7 @@ def _task(line: int, values: Mapping[str, Any]) -> PlannedTask:
         if value is None or key in ("id", "needs"):
             continue
         if key in TEXTS:
-            fields[key] = _text(key, value)
+            fields[TEXTS[key]] = _text(key, value)
         elif key in NUMBERS:
             fields[NUMBERS[key]] = _number(key, value)
         elif key in FLAGS:

@@ -41,6 +41,7 @@ class TaskFields(NamedTuple):
     timeout_s: int | None = None
     agent: str | None = None
     critical: bool | None = None
+    project_id: str | None = None
 
 
 def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE
-from gitworker.tasks.rules_task_list import has_ended, is_stuck
+from gitworker.tasks.rules_task_list import Why, has_ended, is_stuck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,10 @@ PHRASES = {
 
 
 class TaskFacts(NamedTuple):
-    """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks."""
+    """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks.
+
+    `closed` is why its project starts no task.
+    """
 
     task: str
     status: TaskStatus
@@ -40,13 +43,7 @@ class TaskFacts(NamedTuple):
     retry_in: str = ""
     next_command: str | None = None
     before: int = 0
-
-
-class Why(NamedTuple):
-    """The reason in words, and the command that helps; None if no command is needed."""
-
-    reason: str
-    command: str | None
+    closed: Why | None = None
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -63,6 +60,8 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
         return Why(_of_worker(facts), _command(facts))
     if facts.status in STOPPED:
         return Why(_stopped(facts), _command(facts))
+    if facts.closed is not None:
+        return facts.closed
     queue = f"{facts.before} tasks come before it" if facts.before else "it is next"
     return Why(f"it may start: {queue}", f"git worker spawn '<worker>' {facts.task}")
 

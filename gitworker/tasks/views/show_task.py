@@ -9,6 +9,7 @@ from gitworker.model.task_spec import Need, TaskSpec
 from gitworker.observe.text import one_line
 from gitworker.store.records.task_needs import dependents_of, needs_of
 from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.projects import DEFAULT
 from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.queue.rules_needs import need_text
@@ -55,6 +56,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
         ("worker", found.worker or ""),
         ("needs", ", ".join(map(need_text, found.needs))),
         ("needed by", ", ".join(one.task for one in found.dependents)),
+        ("project", "" if spec.project_id == DEFAULT else spec.project_id),
         ("priority", str(spec.priority)),
         ("verify", f"{spec.verification_type.value}{_approval(spec)}"),
         ("retries", f"{stored.retry_count} of {stored.max_retries}"),

@@ -12,8 +12,10 @@ from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.store.records.run_results import find_run_request
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
+from gitworker.store.scheduling.projects import find_project
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker_of_task
+from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.rules_task_list import has_ended, json_blocked_by
 from gitworker.tasks.views.rules_why import TaskFacts, walk_needs, why
@@ -99,9 +101,11 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
+    project = find_project(reader, stored.project_id)
     queue = [one.id for one in ready_tasks(reader, BEFORE_MAX)]
     return TaskFacts(
         task, stored.status, stored.held, worker.worker_id if worker else None,
         stored.last_error or "", retry_in, command,
         queue.index(task) if task in queue else len(queue),
+        closed_by(project) if project else None,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from gitworker.store.records.task_queue import waive_needs
 from gitworker.store.records.task_specs import find_task_spec, update_task_spec
 from gitworker.store.tasks import assign_task, require_stored_task, set_task_error, set_task_retry
 from gitworker.store.workers import Worker, find_worker_of_task
+from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.queue.promote import promote
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
@@ -118,6 +119,8 @@ def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
             raise refusal
         spec = find_task_spec(writer, task)
         assert spec is not None, task
+        if fields.project_id is not None:
+            require_takes_tasks(writer, fields.project_id)
         update_task_spec(writer, with_fields(spec, fields))
     return ChangedTask(task, stored.status, stored.assigned_agent_id)
 

@@ -28,6 +28,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--critical/--not-critical", default=None,
                      help="Whether its failure fails its workstream; default: critical."),
         click.option("--agent", metavar="NAME", help="The agent that shall do it; '' for any."),
+        click.option("--project", metavar="PROJECT", help="Its project; default: default."),
         click.option("--timeout", "timeout_s", type=Seconds(min=0), metavar="S",
                      help="The time limit of one attempt in seconds; 0 for none."),
         click.option("--path", "paths", type=Text(), multiple=True, metavar="PATTERN",
@@ -70,4 +71,5 @@ def read_fields(options: dict[str, Any]) -> TaskFields:
         verification_type=VERIFY_WORDS[verify] if verify else None,
         timeout_s=None if timeout_s is None else int(timeout_s),
         agent=None if agent is None else require_utf8(agent, "--agent"),
+        project_id=options.pop("project"),
     )

@@ -1,4 +1,4 @@
--- Schema 7: workstreams that run and end, and automations.
+-- Schema 7: workstreams that run and end, automations, and projects that share a repository.
 
 -- The branch on which the tasks of a workstream land. NULL: the target.
 ALTER TABLE workstreams ADD COLUMN branch TEXT;
@@ -91,3 +91,36 @@ END;
 CREATE INDEX idx_tasks_ready_of_project
 ON tasks(project_id, priority, created_at_ms, position, id)
 WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
+-- Its place is taken by the index above.
+DROP INDEX idx_tasks_ready;
+
+-- The number of tasks of each project in each status, so that screens cost the same among any number
+-- of tasks. Only the triggers below change it.
+CREATE TABLE task_counts (
+    project_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (project_id, status)
+) WITHOUT ROWID;
+INSERT INTO task_counts (project_id, status, number)
+SELECT project_id, status, COUNT(*) FROM tasks GROUP BY project_id, status;
+-- (No OR IGNORE, as in schema.sql.)
+CREATE TRIGGER tasks_count_new AFTER INSERT ON tasks BEGIN
+    INSERT INTO task_counts (project_id, status, number) SELECT NEW.project_id, NEW.status, 0
+    WHERE NOT EXISTS (
+        SELECT 1 FROM task_counts WHERE project_id = NEW.project_id AND status = NEW.status
+    );
+    UPDATE task_counts SET number = number + 1
+    WHERE project_id = NEW.project_id AND status = NEW.status;
+END;
+CREATE TRIGGER tasks_count_moved AFTER UPDATE OF status, project_id ON tasks
+WHEN NEW.status IS NOT OLD.status OR NEW.project_id IS NOT OLD.project_id BEGIN
+    INSERT INTO task_counts (project_id, status, number) SELECT NEW.project_id, NEW.status, 0
+    WHERE NOT EXISTS (
+        SELECT 1 FROM task_counts WHERE project_id = NEW.project_id AND status = NEW.status
+    );
+    UPDATE task_counts SET number = number
+        + CASE WHEN project_id = NEW.project_id AND status = NEW.status THEN 1 ELSE -1 END
+    WHERE (project_id = NEW.project_id AND status = NEW.status)
+        OR (project_id = OLD.project_id AND status = OLD.status);
+END;

@@ -53,7 +53,7 @@ LEFT JOIN merge_verdicts AS v ON (v.one_oid = a.oid AND v.other_oid = b.oid)
 WHERE COALESCE(r.files, v.files, '[]') <> '[]' ORDER BY w.one_ref, w.other_ref;
 
 -- name: task_counts — the number of tasks in each status
-SELECT status, COUNT(*) AS number FROM tasks GROUP BY status ORDER BY status;
+SELECT status, SUM(number) AS number FROM task_counts WHERE number > 0 GROUP BY status ORDER BY status;
 
 -- name: seat_transitions — the newest transitions of everything but tasks, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata

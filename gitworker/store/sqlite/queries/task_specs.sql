@@ -20,5 +20,5 @@ UPDATE tasks SET title = :title, description = :description, priority = :priorit
     requires_approval = :requires_approval, acceptance_criteria = :acceptance_criteria,
     test_commands = :test_commands, attached_context = :attached_context, paths = :paths,
     timeout_s = :timeout_s, agent = :agent, critical = :critical, plan_source = :plan_source,
-    workstream_id = :workstream_id, position = :position
+    workstream_id = :workstream_id, project_id = :project_id, position = :position
 WHERE id = :task;

@@ -4,7 +4,8 @@ import pytest
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import OpenNeed
-from gitworker.tasks.views.rules_why import TaskFacts, Why, walk_needs, why
+from gitworker.tasks.rules_task_list import Why
+from gitworker.tasks.views.rules_why import TaskFacts, walk_needs, why
 
 S = TaskStatus
 NEXT = "git worker show w"
@@ -18,6 +19,7 @@ NEXT = "git worker show w"
             TaskFacts("a", S.READY, before=3), "it may start: 3 tasks come before it",
             "git worker spawn '<worker>' a",
         ),
+        (TaskFacts("a", S.READY, closed=Why("no money", NEXT)), "no money", NEXT),
         (TaskFacts("a", S.READY, held=True), "it is held back", "git worker task release a"),
         (
             TaskFacts("a", S.IN_PROGRESS, worker="w", next_command=NEXT),

@@ -14,8 +14,9 @@ STATUSES = [status.value.lower() for status in TaskStatus]
 @click.argument(
     "statuses", nargs=-1, type=click.Choice(STATUSES, case_sensitive=False), metavar="[STATUS]..."
 )
+@click.option("--project", metavar="PROJECT", help="Only the tasks of this project.")
 @click.pass_obj
-def command(call: CommandLine, statuses: tuple[str, ...]) -> None:
+def command(call: CommandLine, statuses: tuple[str, ...], project: str | None) -> None:
     """List the tasks, one row each, with the next command.
 
     Shows task, status, worker, next command, and the reason if the task has stopped or waits for
@@ -26,5 +27,6 @@ def command(call: CommandLine, statuses: tuple[str, ...]) -> None:
       git worker task list
       git worker task list blocked failed
     """
-    found = call.service().list_tasks(tuple(TaskStatus(status.upper()) for status in statuses))
+    wanted = tuple(TaskStatus(status.upper()) for status in statuses)
+    found = call.service().list_tasks(wanted, project=project)
     call.render(found, render_tasks, json_tasks)

@@ -14,8 +14,9 @@ from gitworker.tasks.plan.import_plan import json_imported, render_imported
 @click.option(
     "--parent", type=TaskId(), metavar="TASK", help="The task that the tasks of the plan belong to."
 )
+@click.option("--project", metavar="PROJECT", help="The project of tasks that name none.")
 @click.pass_obj
-def command(call: CommandLine, file: str, parent: str | None) -> None:
+def command(call: CommandLine, file: str, parent: str | None, project: str | None) -> None:
     """Add the tasks of a plan to the queue, all or nothing.
 
     FILE ends with .md, .jsonl or .yaml. In Markdown each item of a checklist is a task, and the
@@ -28,8 +29,9 @@ def command(call: CommandLine, file: str, parent: str | None) -> None:
         test: make test
 
     Without `id:` the id is made of the title. Fields are needs, priority, verify, retries,
-    approval, critical, test, accept, context, path, agent and timeout: in parentheses at the end of
-    the item, separated by `;`, or each in a line directly below it. Ticked items are done.
+    approval, critical, test, accept, context, path, agent, project and timeout: in parentheses at
+    the end of the item, separated by `;`, or each in a line directly below it. Ticked items are
+    done.
 
     In JSON Lines each line is an object with these fields, id, title and text; in YAML the plan is
     a list of them, which needs the Python package PyYAML.
@@ -40,5 +42,5 @@ def command(call: CommandLine, file: str, parent: str | None) -> None:
     \b
       git worker task import plan.md
     """
-    found = call.service().import_plan(os.path.abspath(file), parent=parent)
+    found = call.service().import_plan(os.path.abspath(file), parent=parent, project=project)
     call.render(found, render_imported, json_imported)

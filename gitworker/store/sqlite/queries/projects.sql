@@ -1,0 +1,39 @@
+-- name: open — the projects that may start tasks
+SELECT id FROM projects
+WHERE status = 'ACTIVE' AND (budget_limit IS NULL OR total_tokens_used < budget_limit)
+ORDER BY id;
+
+-- name: by_id — one project
+SELECT id, name, credit_weight, max_concurrent_agents, status, total_tokens_used, budget_limit,
+    discord_channel_id
+FROM projects WHERE id = :project;
+
+-- name: all — every project by id
+SELECT id, name, credit_weight, max_concurrent_agents, status, total_tokens_used, budget_limit,
+    discord_channel_id
+FROM projects ORDER BY id;
+
+-- name: insert — a new project
+INSERT INTO projects (id) VALUES (:project);
+
+-- name: update — the fields of a project
+UPDATE projects SET name = :name, credit_weight = :weight, status = :status, budget_limit = :budget,
+    discord_channel_id = :channel
+WHERE id = :project;
+
+-- name: set_agents — the number of agents at once; from then on it also limits starts by hand
+UPDATE projects SET max_concurrent_agents = :agents WHERE id = :project;
+
+-- name: repo — the repository of a project
+SELECT id, project_id, source_type, url, source_path, default_branch, checkout_base_path
+FROM repos WHERE project_id = :project ORDER BY id LIMIT 1;
+
+-- name: set_repo — record the repository of a project
+INSERT INTO repos (id, project_id, source_type, url, source_path, default_branch, checkout_base_path)
+VALUES (:repo, :project, :source_type, :url, :source_path, :branch, :base)
+ON CONFLICT (id) DO UPDATE SET source_type = excluded.source_type, url = excluded.url,
+    source_path = excluded.source_path, default_branch = excluded.default_branch,
+    checkout_base_path = excluded.checkout_base_path;
+
+-- name: charge — count the tokens that a project has used
+UPDATE projects SET total_tokens_used = total_tokens_used + :tokens WHERE id = :project;

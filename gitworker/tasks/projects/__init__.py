@@ -1,0 +1,1 @@
+"""Projects: their weights, limits and budgets, and their views."""
