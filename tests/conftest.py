@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -42,11 +41,9 @@ WHOLE = (
     "tasks", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
-# of each child; the others run the same code in children, and their own process is measured.
+# of each child; the others run the same code in children, and their own process is measured. Of a
+# parametrized test, only the first variant's children are measured.
 MEASURED = ("agents", "cli", "liveness", "service", "ui")
-# Of a parametrized test in them, the children of so many variants are measured, spread evenly over
-# all of them.
-MEASURED_VARIANTS = 3
 IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
@@ -73,26 +70,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Decide also for each test whether coverage measures its children.
     """
-    of_each = Counter(item.nodeid.partition("[")[0] for item in items)
-    seen: Counter[str] = Counter()
+    seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
         suite = suite_of(item)
-        item.stash[IS_MEASURED] = suite not in WHOLE or (
-            suite in MEASURED and is_measured(seen[test], of_each[test])
-        )
-        seen[test] += 1
+        item.stash[IS_MEASURED] = suite not in WHOLE or (suite in MEASURED and test not in seen)
+        seen.add(test)
         if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents")):
             continue
         if suite == "architecture":
             item.add_marker(pytest.mark.house)
         if suite in WHOLE:
             item.add_marker(pytest.mark.whole)
-
-
-def is_measured(number: int, variants: int) -> bool:
-    """Whether a test's variant `number`, counted from 0, is one whose children are measured."""
-    return number * MEASURED_VARIANTS // variants != (number - 1) * MEASURED_VARIANTS // variants
 
 
 @cache
