@@ -4,6 +4,7 @@ from enum import Enum
 
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.worker import WorkerState
+from gitworker.observe.workers.rules import parent_first
 
 NOT_HELD = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
@@ -39,19 +40,10 @@ def approve_refusal(
 
     An approval covers patches on top of the parent, so the parent must be approved itself.
     """
-    if parent_state is WorkerState.APPROVED:
+    first = parent_first(worker, parent, parent_state)
+    if first is None:
         return None
-    if parent_state is WorkerState.WORKING:
-        return Refused(
-            f"worker {worker} is stacked on {parent}, and {parent} is at work",
-            f"git worker wait {parent} && git worker approve {parent} {worker}",
-            code="parent_first",
-        )
-    return Refused(
-        f"worker {worker} is stacked on {parent}, and {parent} is not approved yet",
-        f"git worker approve {parent} {worker}   # or drop it: git worker cancel {parent}",
-        code="parent_first",
-    )
+    return Refused(f"worker {worker} is {first.words}", first.command, code="parent_first")
 
 
 def merge_refusal(worker: str, parent: str, fate: ParentState) -> GitWorkerError | None:

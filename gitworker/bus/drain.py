@@ -8,7 +8,7 @@ saw them. Tip and messages change in one transaction by compare-and-set, and mes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,7 +98,7 @@ def drain(
         for_radar = True
         try:
             if ref == session.target:
-                _publish_target(session, move)
+                _publish_target(session, move, _unreviewed(holders, refs, move))
             elif _publish_branch(session, holders[ref], move, target_tip):
                 committed(holders[ref])
         except Exception as error:  # noqa: BLE001 - the other branches are still published
@@ -149,19 +149,30 @@ def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oi
     return bool(commits)
 
 
-def _publish_target(session: Session, move: MovedRef) -> None:
-    """Publish that another program moved the target; our landings record its tip themselves."""
+def _unreviewed(
+    holders: Mapping[Ref, Worker], refs: Mapping[Ref, Oid], move: MovedRef
+) -> Worker | None:
+    """Return the worker to whose last commit the target was moved, if it has commits of its own."""
+    found = (worker for ref, worker in holders.items() if refs.get(ref) == move.new)
+    return next((worker for worker in found if worker.base_oid != move.new), None)
+
+
+def _publish_target(session: Session, move: MovedRef, author: Worker | None) -> None:
+    """Publish that another program moved the target; our landings record its tip themselves.
+
+    `hq` gets the message if the target has the commits of a worker now, which no landing checked.
+    """
+    payload: dict[str, object] = {"ref": move.ref, "from": move.old, "to": move.new}
+    if author is not None:
+        words = f"{session.target_name} was moved to {author.branch} without an approval"
+        payload |= {"worker": author.worker_id, "text": words}
     now = clock.now_ms()
     with session.store.write() as writer:
         if not _claim_move(writer, move, now) or move.old is None:
             return
         publish(
             writer,
-            Outgoing(
-                "x-target-moved",
-                sender=HQ,
-                payload={"ref": move.ref, "from": move.old, "to": move.new},
-            ),
+            Outgoing("x-target-moved", sender=HQ, to=HQ if author else None, payload=payload),
             now=now,
         )
 

@@ -72,6 +72,11 @@ def is_expected_to_report(state: WorkerState) -> bool:
     return state is WorkerState.WORKING
 
 
+def is_lost_at_work(state: WorkerState, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker became stale while it was at work."""
+    return state is WorkerState.STALE and stale_from is WorkerState.WORKING
+
+
 def may_time_out(state: WorkerState) -> bool:
     """Return whether time alone can change a worker in this state."""
     return state in TIMED

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.liveness.rules import is_expected_to_report
+from gitworker.liveness.rules import is_expected_to_report, is_lost_at_work
 from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.logs.tail import find_agent_log, last_lines
 from gitworker.store.records.run_results import RunResult, find_run_result
@@ -25,17 +25,23 @@ SCREEN_READ = 1 << 16  # characters
 class LastRun:
     """A run of the worker's present task; `lines` are the last output of one that gave no result.
 
-    `is_idle`: it succeeded, but handed nothing in, and no other process works as the worker.
+    `end`: it ended for this reason ("" if it succeeded) and handed nothing in, and no other process
+    works as the worker.
     """
 
     result: RunResult
-    is_idle: bool
+    end: str | None
     lines: tuple[str, ...]
 
     @property
     def paused_at_ms(self) -> int | None:
         """Return since when the agent is paused; None if it is not."""
         return self.result.paused_at_ms
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether it succeeded without handing anything in."""
+        return self.end == ""
 
     @property
     def has_failed(self) -> bool:
@@ -48,10 +54,10 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
     result = find_run_result(reader, worker.worker_id, worker.task_id)
     if result is None:
         return None
-    is_idle = _is_idle(result, worker)
-    last = LastRun(result, is_idle, ())
+    end = _end(result, worker)
+    last = LastRun(result, end, ())
     log = None
-    if last.has_failed or is_idle:
+    if last.has_failed or last.is_idle:
         log = find_agent_log(session.paths.logs, worker)
     if log is None:
         return last
@@ -61,7 +67,7 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
     shown = [row for row in rows[-LINES_SHOWN:] if row]
     if not shown:  # the lower part of a screen may be empty
         shown = [row for row in rows if row][-LINES_SHOWN:]
-    return LastRun(result, is_idle, tuple(shown))
+    return LastRun(result, end, tuple(shown))
 
 
 def _is_sum(line: str) -> bool:
@@ -76,12 +82,14 @@ def usage_text(last: LastRun) -> str:
     return f"{text}, ${result.cost_usd:.2f}" if result.cost_usd else text
 
 
-def _is_idle(result: RunResult, worker: Worker) -> bool:
-    """Return whether a worker's state has not changed since its agent began and ended well."""
-    if result.ended_at_ms is None or result.reason or result.pid != worker.pid:
-        return False
+def _end(result: RunResult, worker: Worker) -> str | None:
+    """Return why the agent of a worker ended that is still at work, or has become stale since."""
+    if result.ended_at_ms is None or result.pid != worker.pid:
+        return None
     is_unchanged = worker.state_changed_at_ms <= result.ended_at_ms
-    return is_unchanged and is_expected_to_report(worker.state)
+    if is_unchanged and is_expected_to_report(worker.state):
+        return result.reason
+    return result.reason if is_lost_at_work(worker.state, worker.stale_from) else None
 
 
 def json_last_run(last: LastRun | None) -> dict[str, Any] | None:

@@ -63,5 +63,8 @@ def test_nothing_handed_in(auth: SupervisedWorker) -> None:
     )
     assert "\nlast output\n  permission denied\n" in shown
     assert run(root, "show", "auth", "--json").document["run"]["idle"] is True
+    status = run(root, "status", root=root).out
+    assert "its agent ended and handed nothing in\n" in status
+    assert "→ git worker show auth\n" in status
     with auth.running("sleep", "600"):
         assert run(root, "inbox", "--json").document["items"] == []

@@ -289,6 +289,11 @@ def test_a_killed_supervisor_loses_nothing(auth: SupervisedWorker) -> None:
         assert ended["exit_status"] is None
         (stopped,) = auth.world.messages("agent_stopped")
         assert stopped["reason"] == "its supervisor was killed, so its exit status is unknown"
+        (item,) = run(auth.world.root, "inbox", "--json").document["items"]
+        assert (item["kind"], item["command"]) == ("idle", "git worker resume auth")
+        (line,) = run(auth.world.root, "status", "--json").document["workers"]
+        assert line["news"] == item["text"] == f"its agent ended: {stopped['reason']}"
+        assert (line["liveness"], line["next"]) == ("-", "git worker resume auth")
         assert auth.exec(COMMIT).status == 0
         assert auth.state() == REVIEW
 

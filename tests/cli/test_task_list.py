@@ -15,7 +15,7 @@ def test_stopped_tasks(scene: Scene) -> None:
     assert listed == "login\tFAILED\tauth\tgit worker resume auth -- <command>\tno idea\n"
     rows = [line.split("\t")[:4] for line in ok(scene.root, "task", "list").splitlines()]
     assert rows == [
-        ["guide", "ASSIGNED", "docs", "git worker start docs"],
+        ["guide", "ASSIGNED", "docs", "git worker exec docs -- <command>"],
         ["login", "FAILED", "auth", "git worker resume auth -- <command>"],
     ]
     ok(scene.root, "cancel", "docs")

@@ -163,6 +163,13 @@ def gone_cwd(world: World) -> None:
     shutil.rmtree(world.root / "worktrees/knows")
 
 
+def target_moved(world: World) -> None:
+    """Move the target to the commits of auth, past the review."""
+    _working(world)
+    perform_in(world, "git worker status")
+    world.git("update-ref", "refs/heads/main", "auth/login")
+
+
 def two_buses(world: World) -> None:
     """Have a directory with a bus beside the state directory."""
     _working(world)
@@ -226,6 +233,7 @@ CASES = {
             "GIT_CONFIG_VALUE_0": "many",
         },
     ),
+    "moved-target": Case(target_moved, W + "inbox --json", "git log --stat {}..{}"),
     "trust": Case(verify_untrusted, W + "trust", W + "trust --yes"),
 }  # fmt: skip
 

@@ -1,7 +1,11 @@
 """The inbox of hq names the findings on work that waits for it."""
 
+import os
+
+from gitworker.bus.drain import drain
 from gitworker.observe.inbox.needs import read_needs
 from gitworker.radar.radar_watch import check_branches
+from gitworker.workers.start import start
 from tests.workers.world import World
 
 
@@ -23,3 +27,38 @@ def test_conflicts_and_trouble_of_waiting_work(world: World) -> None:
     assert first.command == "git worker done auth"
     assert f"{place} is on aside, not on docs/guide" in second.text
     assert second.command == f"git -C {place} switch docs/guide"
+
+
+def test_a_review_that_waits_for_its_parent(world: World) -> None:
+    """A stacked review names its parent, and the command that is not refused."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.spawn("docs", "guide", start="auth")
+    start(world.session(), "docs", pid=os.getpid())
+    world.commit("docs", {"guide": "1\n"})
+    world.submit("docs")
+    (item,) = read_needs(world.session(), limit=9).items
+    assert item.text == "guide; stacked on auth, and auth is at work"
+    assert item.command == "git worker wait auth && git worker approve auth docs"
+    world.submit("auth")
+    world.approve("auth")
+    (first, second) = read_needs(world.session(), limit=9).items
+    commands = {one.source: one.command for one in (first, second)}
+    assert commands["docs"] == "git worker approve docs"
+
+
+def test_a_target_that_was_moved_to_unreviewed_work(world: World) -> None:
+    """The inbox names the worker whose branch the target was moved to, until it is read."""
+    world.working("auth", "login", {"a": "1\n"})
+    drain(world.session())
+    before, after = world.tip(), world.tip("auth/login")
+    world.git("update-ref", "refs/heads/main", after, cwd=world.path("auth"))
+    drain(world.session())
+    (item,) = read_needs(world.session(), limit=9).items
+    assert (item.kind, item.text) == ("message", "main was moved to auth/login without an approval")
+    assert str(item.command).startswith(f"git log --stat {before}..{after}")
+    world.git("update-ref", "refs/heads/main", before)
+    world.spawn("docs", "guide")
+    world.git("update-ref", "refs/heads/main", after)
+    world.git("update-ref", "refs/heads/main", before)
+    drain(world.session())
+    assert len(read_needs(world.session(), limit=9).items) == 1, "docs has no commit of its own"

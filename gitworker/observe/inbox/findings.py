@@ -10,6 +10,7 @@ from gitworker.observe.inbox.rules import LANDING, REVIEW, STATE
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
+from gitworker.observe.workers.rules import parent_first
 from gitworker.observe.workers.status import read_troubles
 from gitworker.repo.plumbing.refs import read_branches, read_refs
 from gitworker.store.records.screens import read_worker_rows
@@ -51,8 +52,8 @@ def troubles_of_others(
 def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxItem]:
     """Return the items, each review and landing with the trouble and conflicts of its branch.
 
-    The command for a trouble replaces the item's own, which would be refused. Starts one git
-    process if work waits.
+    The command for a trouble, or for a parent that is not approved, replaces the item's own, which
+    would be refused. Starts one git process if work waits.
     """
     names = {item.source for item in items if item.kind in JUDGED}
     if not names:
@@ -65,6 +66,12 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
         refs = read_refs(session.git, list(wanted.values()))
         overlaps = read_overlaps(reader, owners, target=session.target)
         troubles = read_troubles(reader, waiting, refs, session)
+    states = {row.worker_id: row.state for row in rows}
+    parents = {
+        row.worker_id: parent_first(row.worker_id, row.parent, states.get(row.parent))
+        for row in waiting
+        if row.parent is not None
+    }
     found = []
     for item in items:
         ref = wanted.get(item.source) if item.kind in JUDGED else None
@@ -72,9 +79,10 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
             found.append(item)
             continue
         trouble = troubles.get(item.source)
-        words = [item.text, *([trouble.words] if trouble else [])]
+        first = parents.get(item.source) if item.kind == REVIEW else None
+        words = [item.text, *(one.words for one in (trouble, first) if one)]
         conflicts = overlaps.get(ref, ())
         words += [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]
-        command = trouble.command if trouble else item.command
+        command = next((one.command for one in (trouble, first) if one), item.command)
         found.append(item._replace(text="; ".join(words), command=command))
     return found

@@ -18,6 +18,7 @@ from gitworker.observe.inbox.rules import (
     MESSAGE,
     PAUSED,
     QUESTION,
+    READ,
     RETURNED,
     REVIEW,
     URGENCY,
@@ -28,7 +29,7 @@ from gitworker.observe.inbox.rules import (
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
-from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 WINDOWS_READ = 20
-READ = "{}   # or: git worker msg poll --mine"
 OUTCOMES: dict[str | None, str] = {None: "cut off", "cut_off": "cut off"}
 
 
@@ -79,7 +79,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
         is_blocked = limit is not None or worker.worker_id in blocked
         kind = need_of(
             worker.state, stale_from=worker.stale_from, waits_for_author=worker.waits_for_author,
-            is_blocked=is_blocked, is_idle=last is not None and last.is_idle,
+            is_blocked=is_blocked, is_idle=last is not None and last.end is not None,
             is_paused=last is not None and last.paused_at_ms is not None,
         )  # fmt: skip
         is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
@@ -89,7 +89,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
                 worker.worker_id,
                 limit.words if limit else _reason(reader, worker, kind, last),
                 worker.state_changed_at_ms,
-                command=limit.command if limit else _command(reader, worker, kind),
+                command=limit.command if limit else _command(reader, worker, kind, last),
                 task=worker.task_id,
             )
 
@@ -114,8 +114,8 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
         return returned_text(returned) if returned else worker.task
     if kind == PAUSED:
         return "its agent is paused"
-    if last is not None and last.is_idle:
-        return ": ".join(["its agent ended and handed nothing in", *last.lines[-1:]])
+    if kind == IDLE and last is not None:
+        return ": ".join([end_text(last.end), *last.lines[-1:]])
     reason = worker.last_error or worker.task
     if last is not None and last.has_failed and last.result.reason == worker.last_error:
         lines = () if last.result.failure else last.lines[-1:]  # the reason has its words already
@@ -133,14 +133,12 @@ def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
     return text
 
 
-def _command(reader: Reader, worker: Worker, kind: str) -> str:
+def _command(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:
     name = worker.worker_id
     if kind == PAUSED:
         return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
-    if kind == IDLE:
-        return f"git worker show {name}"
     if kind == RETURNED and worker.returned_by == "merge_conflict" and works_elsewhere(worker):
         return sync_request(name)
     task = find_task(reader, worker.task)
@@ -149,6 +147,7 @@ def _command(reader: Reader, worker: Worker, kind: str) -> str:
         stale_from=worker.stale_from, returned_by=worker.returned_by,
         waits_for_author=worker.waits_for_author,
         is_taken=task is not None and is_taken(name, task.assigned_agent_id),
+        agent_end=last.end if last else None,
         can_repeat=find_run_request(reader, name, worker.task_id) is not None,
         reader=Reading(HQ),
     )  # fmt: skip
@@ -172,7 +171,7 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             item.source,
             item.text,
             item.since_ms,
-            command=item.command or READ.format(answer_command(item.source, message.seq)),
+            command=item.command or f"{answer_command(item.source, message.seq)}   # or: {READ}",
             task=item.task,
             seq=item.seq,
             id=item.id,

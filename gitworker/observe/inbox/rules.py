@@ -30,6 +30,8 @@ SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify_failed"})
 ORDER_COMMANDS: Mapping[str, str] = MappingProxyType(
     {"stop": "git worker done   # or: git worker fail -m <reason>"}
 )
+TARGET_MOVED = "x-target-moved"  # with a worker: to commits of its branch that did not land
+READ = "git worker msg poll --mine"
 BLOCKED = "blocked"
 FAILED = "failed"
 LANDING = "landing"
@@ -67,13 +69,16 @@ def need_of(
     """Return the kind of thing for which a worker needs `hq`; None if it needs nothing.
 
     `is_blocked`: that is the status in its last heartbeat. `is_idle`: its agent has ended without
-    handing anything in. `is_paused`: its agent is stopped and can continue.
+    handing anything in, at work or before it became stale. `is_paused`: its
+    agent is stopped and can continue.
     """
     if state is WorkerState.WORKING:
         facts = {PAUSED: is_paused, RETURNED: waits_for_author, BLOCKED: is_blocked, IDLE: is_idle}
         return next((kind for kind, is_so in facts.items() if is_so), None)
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = WorkerState.IN_REVIEW
+    if state is WorkerState.STALE and is_idle:
+        return IDLE
     return NEEDS.get(state)
 
 
@@ -133,6 +138,8 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
         return VERDICT_COMMANDS.get(str(fields.get("verdict")))
     if type == MessageType.CMD:
         return ORDER_COMMANDS.get(str(fields.get("command") or fields.get("action")))
+    if type == TARGET_MOVED and fields.get("worker"):
+        return f"git log --stat {fields['from']}..{fields['to']}   # then: {READ}"
     if type == MessageType.CONFLICT_WARNING:
         if not fields.get("with_task"):  # it is the target
             return "git worker sync"

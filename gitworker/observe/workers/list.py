@@ -48,7 +48,7 @@ def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
         returned_by=row.returned_by, waits_for_author=row.waits_for_author,
         is_taken=is_taken(row.worker_id, row.task_holder),
-        is_idle=row.is_idle, can_repeat=row.can_repeat,
+        agent_end=row.agent_end, can_repeat=row.can_repeat,
         reader=Reading(session.actor, session.settings.review_self),
     )  # fmt: skip
     returned = returned_work(row) if is_returned(row.state) else None

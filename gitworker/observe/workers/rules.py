@@ -79,6 +79,10 @@ OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
         WorkerState.APPROVED: "wait {} --for landed",
     }
 )
+# `start` would bind the worker to the reader's own process.
+HQ_NEXT: Mapping[WorkerState, str] = MappingProxyType(
+    {WorkerState.ASSIGNED: "exec {} -- <command>"}
+)
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 # Tasks that continue only by a command.
 STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
@@ -86,6 +90,13 @@ STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
+
+
+class ParentFirst(NamedTuple):
+    """Why a stacked worker cannot be approved yet, and the command that changes it."""
+
+    words: str
+    command: str
 
 
 class Reading(NamedTuple):
@@ -128,15 +139,15 @@ def next_command(
     waits_for_author: bool = False,
     has_uncommitted: bool | None = None,
     is_taken: bool = False,
-    is_idle: bool = False,
+    agent_end: str | None = None,
     can_repeat: bool = False,
 ) -> str:
     """Return the command that usually comes next for a worker, for the one who reads it.
 
     Others never hand in the work of a worker at work: they wait for it. `has_uncommitted`: its
     worktree has work that is not committed (None: not known). `is_taken`: another worker has its
-    task now. `is_idle`: its agent ended and handed nothing in. `can_repeat`: the last command of
-    its task is known.
+    task now. `agent_end`: its agent ended for this reason ("" if it succeeded) and handed nothing
+    in. `can_repeat`: the last command of its task is known.
     """
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = stale_from
@@ -144,11 +155,11 @@ def next_command(
     resumed = RESUMED_NEXT if can_repeat or is_author else STARTED_NEXT
     if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
-    elif state in NEEDS_HELP:
+    elif state in NEEDS_HELP and (state is WorkerState.FAILED or agent_end != ""):
         text = resumed
-    elif state is not WorkerState.WORKING:
-        own = {} if not is_author or reader.self_review else OWN_NEXT
-        text = own.get(state, NEXT_COMMANDS[state])
+    elif state not in SENDS_HEARTBEATS:
+        own = {} if reader.self_review else OWN_NEXT
+        text = (own if is_author else HQ_NEXT).get(state, NEXT_COMMANDS[state])
     elif task_status is not None and task_status in TASK_NEXT:
         text = TASK_NEXT[task_status]
     elif is_author:
@@ -156,9 +167,9 @@ def next_command(
         text = COMMIT_NEXT if has_uncommitted and text != SYNC_NEXT else text
     elif waits_for_author and returned_by == "merge_conflict" and not can_repeat:
         text = SYNC_NEXT
-    elif waits_for_author:
+    elif waits_for_author or agent_end:
         text = resumed
-    elif is_idle:
+    elif agent_end is not None:
         text = "show {}" if has_uncommitted is None else resumed
         text = COMMIT_NEXT if has_uncommitted else text
     else:
@@ -174,12 +185,14 @@ def worker_liveness(
     *,
     waits_for_author: bool = False,
     task_status: TaskStatus | None = None,
+    has_ended: bool = False,
 ) -> Liveness:
     """Return the liveness of a worker that should send heartbeats; `-` for the others.
 
-    The silence of a worker that waits for its author, or whose task waits, means nothing.
+    The silence of a worker that waits for its author, or whose task waits, means nothing, nor does
+    the last heartbeat of an agent that `has_ended`.
     """
-    if state not in SENDS_HEARTBEATS or heartbeat is None:
+    if state not in SENDS_HEARTBEATS or heartbeat is None or has_ended:
         return Liveness.UNKNOWN
     found = liveness_of(heartbeat_age_ms(heartbeat, moment), settings)
     may_be_silent = waits_for_author or task_status in TASK_WAITS_FOR
@@ -222,6 +235,7 @@ def news_of(
     error: str | None,
     trouble: str | None = None,
     returned: str | None,
+    end: str | None = None,
     problems: Sequence[str],
     waits: str | None,
     subject: str | None,
@@ -229,8 +243,8 @@ def news_of(
     """Return the most important fact about a worker.
 
     That is the error of a failed one, an unusual worktree or branch, the reason for which its work
-    came back, a failed verification or a conflict of its tip, the thing that it waits for, or its
-    last commit.
+    came back, the end of its agent, a failed verification or a conflict of its tip, the thing that
+    it waits for, or its last commit.
     """
     if state is WorkerState.FAILED and error:
         return error
@@ -238,6 +252,8 @@ def news_of(
         return trouble
     if returned is not None and is_returned(state):
         return returned
+    if end is not None and state in SENDS_HEARTBEATS:
+        return end
     if problems and state in SHOULD_HAVE_WORKTREE:
         return "; ".join(problems)
     if waits is not None:
@@ -250,9 +266,33 @@ def is_handed_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
     return state in HANDED_IN or (state is WorkerState.STALE and stale_from in HANDED_IN)
 
 
+def end_text(agent_end: str | None) -> str:
+    """Return the end of an agent that handed nothing in."""
+    return f"its agent ended: {agent_end}" if agent_end else "its agent ended and handed nothing in"
+
+
 def needs_command(state: WorkerState, *, returned: bool) -> bool:
-    """Return True if a worker continues only by a command that `status` names."""
+    """Return True if a worker continues only by a command that `status` names.
+
+    `returned`: its work came back, or its agent ended.
+    """
     return state in (*NEEDS_HELP, *OWN_NEXT) or (returned and is_returned(state))
+
+
+def parent_first(worker: str, parent: str, parent_state: WorkerState | None) -> ParentFirst | None:
+    """Return why a worker cannot be approved before the parent that it is stacked on, or None."""
+    if parent_state is WorkerState.APPROVED:
+        return None
+    if parent_state in (WorkerState.ASSIGNED, WorkerState.WORKING):
+        words = f"stacked on {parent}, and {parent} is at work"
+        command = f"git worker wait {parent} && git worker approve {parent} {worker}"
+        return ParentFirst(words, command)
+    words = f"stacked on {parent}, and {parent} is not approved yet"
+    if parent_state in NEEDS_HELP:
+        command = f"git worker show {parent}"
+    else:
+        command = f"git worker approve {parent} {worker}"
+    return ParentFirst(words, f"{command}   # or drop it: git worker cancel {parent}")
 
 
 def is_taken(worker: str, task_holder: str | None) -> bool:

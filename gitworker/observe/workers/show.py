@@ -214,7 +214,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             waits_for_author=worker.waits_for_author,
             has_uncommitted=checkout is not None and checkout.has_uncommitted,
             is_taken=task is not None and is_taken(worker.worker_id, task.assigned_agent_id),
-            is_idle=stored.run is not None and stored.run.is_idle,
+            agent_end=stored.run.end if stored.run else None,
             can_repeat=stored.can_repeat,
             reader=Reading(session.actor, session.settings.review_self),
         ),
@@ -231,6 +231,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
     name, task_id = worker.worker_id, worker.task_id
     task = find_task(reader, task_id) if task_id else None
     review, landing = find_review(reader, name, task_id), find_landing(reader, name, task_id)
+    run = read_last_run(session, reader, worker)
     return _Stored(
         worker=worker,
         task=task,
@@ -239,6 +240,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         life=_life(
             session, find_heartbeat(reader, name), worker, moment,
             task_status=task.status if task else None,
+            has_ended=run is not None and run.end is not None,
         ),
         stack=find_stack(reader, name, task_id),
         review=_review(review) if review else None,
@@ -250,7 +252,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         conversation=read_conversation(
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
-        run=read_last_run(session, reader, worker),
+        run=run,
         can_repeat=find_run_request(reader, name, task_id) is not None,
         limit=find_limit(reader, worker, task.status if task else None),
     )  # fmt: skip
@@ -282,13 +284,14 @@ def _life(
     moment: ClockReading,
     *,
     task_status: TaskStatus | None,
+    has_ended: bool,
 ) -> LivenessView:
     heartbeat = heartbeat_of(stored) if stored else None
     is_current = stored is not None and stored.current_task in (None, worker.task_id)
     return LivenessView(
         liveness=worker_liveness(
             worker.state, heartbeat, moment, session.settings,
-            waits_for_author=worker.waits_for_author, task_status=task_status,
+            waits_for_author=worker.waits_for_author, task_status=task_status, has_ended=has_ended,
         ),
         heartbeat_age_ms=heartbeat_age_ms(heartbeat, moment) if heartbeat else None,
         heartbeat_status=stored.status if stored else None,

@@ -25,6 +25,7 @@ from gitworker.observe.workers.returned import (
 )
 from gitworker.observe.workers.rules import (
     Reading,
+    end_text,
     has_landed,
     is_handed_in,
     is_taken,
@@ -81,6 +82,7 @@ class WorkerLine(NamedTuple):
     verified: VerifiedCommit | None = None
     conflicts: tuple[Overlap, ...] = ()
     trouble: Trouble | None = None
+    agent_ended: bool = False
 
 
 class OpenOperation(NamedTuple):
@@ -230,7 +232,7 @@ def _worker_line(
         branch=row.branch,
         liveness=worker_liveness(
             row.state, heartbeat, moment, session.settings, waits_for_author=row.waits_for_author,
-            task_status=row.task_status,
+            task_status=row.task_status, has_ended=row.agent_end is not None,
         ),
         progress=row.progress,
         waits_for=waiting_for,
@@ -240,6 +242,7 @@ def _worker_line(
             row.state, error=row.last_error, waits=waiting_for,
             returned=returned_text(returned) if returned else None,
             trouble=trouble.words if trouble else None,
+            end=None if row.agent_end is None else end_text(row.agent_end),
             problems=_problems(verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
         ),
@@ -248,7 +251,7 @@ def _worker_line(
             returned_by=open_reason(returned, tip.oid if tip else None),
             waits_for_author=row.waits_for_author,
             is_taken=is_taken(row.worker_id, row.task_holder),
-            is_idle=row.is_idle,
+            agent_end=row.agent_end,
             can_repeat=row.can_repeat,
             reader=Reading(session.actor, session.settings.review_self),
         ),
@@ -257,6 +260,7 @@ def _worker_line(
         verified=verified,
         conflicts=conflicts,
         trouble=trouble,
+        agent_ended=row.agent_end is not None,
     )  # fmt: skip
 
 

@@ -142,7 +142,8 @@ def _table(
     found = [heading]
     for one, line in zip(shown, lines, strict=True):
         found.append(line)
-        if one.trouble or needs_command(one.state, returned=one.returned is not None):
+        waits = one.returned is not None or one.agent_ended
+        if one.trouble or needs_command(one.state, returned=waits):
             found.append(" " * widths[0] + GAP + ARROW + one_line(one.next_command))
     return found
 

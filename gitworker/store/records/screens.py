@@ -40,7 +40,7 @@ class WorkerRow(NamedTuple):
     task_holder: str | None = None
     paused_at_ms: int | None = None  # since when its agent is paused
     can_repeat: bool = False  # the last command of its task is known
-    is_idle: bool = False  # its agent has ended well, and its state has not changed since
+    agent_end: str | None = None  # why its agent ended, and nothing works as the worker since
 
     @property
     def task(self) -> str:
@@ -63,7 +63,7 @@ class ShortWorkerRow(NamedTuple):
     waits_for_author: bool
     task_holder: str | None = None
     can_repeat: bool = False
-    is_idle: bool = False
+    agent_end: str | None = None
 
 
 class VerifiedCommit(NamedTuple):
@@ -100,7 +100,7 @@ def _typed(row: Row) -> dict[str, Any]:
         "state": WorkerState(row["state"]),
         "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
         "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
-        **{name: bool(row[name]) for name in ("waits_for_author", "can_repeat", "is_idle")},
+        **{name: bool(row[name]) for name in ("waits_for_author", "can_repeat")},
     }
 
 

@@ -48,7 +48,10 @@ def test_approval_waits_for_the_parents(state: WorkerState | None) -> None:
     assert (refusal is None) == (state is WorkerState.APPROVED)
     if refusal is not None:
         assert (refusal.code, "auth" in refusal.message) == ("parent_first", True)
-        assert ("git worker wait auth" in str(refusal.hint)) == (state is WorkerState.WORKING)
+        helped = {WorkerState.STALE: "show", WorkerState.FAILED: "show"}
+        at_work = {WorkerState.WORKING: "wait", WorkerState.ASSIGNED: "wait"}
+        verb = {**helped, **at_work}.get(state or WorkerState.IDLE, "approve")
+        assert str(refusal.hint).startswith(f"git worker {verb} auth")
 
 
 @pytest.mark.parametrize("fate", ParentState)

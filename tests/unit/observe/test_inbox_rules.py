@@ -55,6 +55,9 @@ def test_idle_workers() -> None:
     assert need_of(S.WORKING, waits_for_author=False, **facts) == "idle"
     assert need_of(S.WORKING, waits_for_author=True, **facts) == "returned"
     assert need_of(S.ASSIGNED, waits_for_author=False, **facts) is None
+    facts["stale_from"] = S.WORKING
+    assert need_of(S.STALE, waits_for_author=False, **facts) == "idle"
+    assert need_of(S.STALE, waits_for_author=False, **{**facts, "is_idle": False}) == "stale"
 
 
 def test_paused_workers() -> None:

@@ -171,9 +171,15 @@ def test_list(session: Session) -> None:
     spawned(session, "auth", "skills")
     assert read_list(session).workers == (
         ListedWorker(
-            "auth", WorkerState.ASSIGNED, "skills", "auth/skills", "git worker start auth"
+            "auth",
+            WorkerState.ASSIGNED,
+            "skills",
+            "auth/skills",
+            "git worker exec auth -- <command>",
         ),
-        ListedWorker("docs", WorkerState.ASSIGNED, "guide", "docs/guide", "git worker start docs"),
+        ListedWorker(
+            "docs", WorkerState.ASSIGNED, "guide", "docs/guide", "git worker exec docs -- <command>"
+        ),
     )
 
 

@@ -99,9 +99,13 @@ def test_interrupted_work_without_a_known_command(state: WorkerState) -> None:
 )
 def test_an_agent_that_ended_without_handing_in(is_dirty: bool | None, command: str) -> None:
     """Its work is resumed, or handed in if the agent only forgot to commit."""
-    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None, "is_idle": True}
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": S.WORKING}
     facts.update(has_uncommitted=is_dirty, can_repeat=True)
-    assert next_command("auth", S.WORKING, reader=HQ, **facts) == f"git worker {command}"
+    for state in (S.WORKING, S.STALE):
+        found = next_command("auth", state, reader=HQ, agent_end="", **facts)
+        assert found == f"git worker {command}"
+        killed = next_command("auth", state, reader=HQ, agent_end="killed", **facts)
+        assert killed == "git worker resume auth"
 
 
 @pytest.mark.parametrize(
@@ -196,6 +200,8 @@ def test_every_state_has_a_next_command() -> None:
 def test_liveness(state: WorkerState, heartbeat: Heartbeat | None, liveness: Liveness) -> None:
     """Only a worker that should send heartbeats is judged by its silence."""
     assert worker_liveness(state, heartbeat, MOMENT, Settings()) is liveness
+    ended = worker_liveness(state, heartbeat, MOMENT, Settings(), has_ended=True)
+    assert ended is Liveness.UNKNOWN
 
 
 def test_the_silence_of_returned_work_means_nothing() -> None:
@@ -221,6 +227,7 @@ NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject
         (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),
         (S.WORKING, {"returned": "conflict in a", "problems": ("p",)}, "conflict in a"),
         (S.WORKING, {"trouble": "HEAD is detached", "returned": "conflict"}, "HEAD is detached"),
+        (S.WORKING, {"end": "its agent ended", "problems": ("p",)}, "its agent ended"),
         (S.IN_REVIEW, {"returned": "conflict in a", "waits": "a review"}, "waits for a review"),
         (S.IN_REVIEW, {"problems": ("p", "q"), "waits": "a review"}, "p; q"),
         (S.COMPLETED, {"problems": ("p",), "waits": "its next task"}, "waits for its next task"),

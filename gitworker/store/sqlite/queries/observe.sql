@@ -10,8 +10,9 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
     (SELECT MAX(paused_at_ms) FROM runs WHERE worker_id = w.worker_id AND ended_at_ms IS NULL)
         AS paused_at_ms,
     r.request IS NOT NULL AS can_repeat,
-    COALESCE(r.ended_at_ms >= w.state_changed_at_ms AND r.reason = '' AND r.pid IS w.pid, 0)
-        AS is_idle
+    CASE WHEN r.pid IS w.pid AND (r.ended_at_ms >= w.state_changed_at_ms
+        OR r.ended_at_ms AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END
+        AS agent_end
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN runs AS r ON r.id = (
@@ -27,8 +28,9 @@ ORDER BY w.worker_id;
 SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
     w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
     t.assigned_agent_id AS task_holder, r.request IS NOT NULL AS can_repeat,
-    COALESCE(r.ended_at_ms >= w.state_changed_at_ms AND r.reason = '' AND r.pid IS w.pid, 0)
-        AS is_idle
+    CASE WHEN r.pid IS w.pid AND (r.ended_at_ms >= w.state_changed_at_ms
+        OR r.ended_at_ms AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END
+        AS agent_end
 FROM workers AS w LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN runs AS r ON r.id = (
     SELECT MAX(id) FROM runs WHERE worker_id = w.worker_id AND task_id = w.task_id)
