@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.architecture.fired import require_fired
 from tests.hints.proving import hints_proven_by
 
 KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
@@ -97,15 +98,21 @@ def settings_of_children(encoded: str) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Follow the hints that a test proves (tests/hints) in the state in which it leaves them."""
+    """Follow the hints that a test proves (tests/hints) in the state in which it leaves them.
+
+    Check also the events of machines that it fires (tests/architecture/fired.txt).
+    """
     if item.nodeid not in hints_proven_by():
-        return (yield)
+        result = yield
+        require_fired(item.nodeid, getattr(item, "funcargs", {}))
+        return result
     from tests.hints.following import Proof  # imports the whole command line
 
     proof = Proof(getattr(item, "funcargs", {}))
     with proof.recording():
         result = yield
     proof.require(hints_proven_by()[item.nodeid])
+    require_fired(item.nodeid, getattr(item, "funcargs", {}))
     return result
 
 
