@@ -9,15 +9,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
+from gitworker.errors import Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.project import ProjectStatus
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
+from gitworker.tasks.admission.rules_admission import LIMIT
 
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 DEFAULT_AGENT = "command"
 NUMBER_MAX = 6  # digits of a slot's number
+CONFLICTS_MAX = 3  # starts of a task that meet another command before it is left to a person
 
 
 class Step(Enum):
@@ -231,6 +234,15 @@ def is_slot(worker: str, agent: str) -> bool:
     """Return whether a worker's id is a slot of the agent: `claude-1`."""
     number = worker.removeprefix(prefix_of(agent))
     return number != worker and number.isascii() and number.isdigit() and len(number) <= NUMBER_MAX
+
+
+def passes(code: str, failures: int) -> bool:
+    """Return whether the obstacle of a start passes by itself; `failures` counts this one, too.
+
+    A limit passes as soon as an agent ends. Another command that changes the worker at the same
+    time, such as the supervisor that a killed run has started, is over at the next look.
+    """
+    return code == LIMIT or (code == Conflict.code and failures < CONFLICTS_MAX)
 
 
 def is_free(state: WorkerState) -> bool:

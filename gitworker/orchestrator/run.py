@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import select
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,12 +30,19 @@ from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture, re
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
-from gitworker.orchestrator.rules_next import DEFAULT_AGENT, Action, Limits, Plan, decide, limits_of
+from gitworker.orchestrator.rules_next import (
+    DEFAULT_AGENT,
+    Action,
+    Limits,
+    Plan,
+    decide,
+    limits_of,
+    passes,
+)
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
-from gitworker.tasks.admission.rules_admission import LIMIT
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 from gitworker.workers.review import reject
@@ -105,8 +113,9 @@ class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "checks", "interrupts", "is_held_up", "landing", "lines", "order", "picture",
-        "plan", "refused", "scope", "session", "skipped", "stopped", "tested", "versions",
+        "begun", "checks", "failures", "interrupts", "is_held_up", "landing", "lines", "order",
+        "picture", "plan", "refused", "scope", "session", "skipped", "stopped", "tested",
+        "versions",
     )  # fmt: skip
 
     def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
@@ -119,6 +128,7 @@ class _Work:
         self.landing: LandJob | None = None
         self.checks: dict[str, CheckJob] = {}
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
+        self.failures: Counter[str] = Counter()  # starts of each task that failed
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
         self.refused: dict[str, str] = {}  # workers that could not land, with the reason
         self.versions: dict[str, int] = {}  # of their rows at that time
@@ -207,7 +217,8 @@ class _Work:
                 self.session, self.order.command, action, self.picture.slots.get(action.worker)
             )
         except GitWorkerError as error:
-            if error.code == LIMIT:  # another agent was faster: look again at its end
+            self.failures[action.task] += 1
+            if passes(error.code, self.failures[action.task]):
                 self.is_held_up = True
             elif not self.interrupts.number:
                 self.skipped[action.task] = error.message

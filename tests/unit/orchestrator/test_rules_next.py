@@ -16,6 +16,7 @@ from gitworker.orchestrator.rules_next import (
     is_free,
     is_slot,
     limits_of,
+    passes,
     prefix_of,
     slot_step,
 )
@@ -218,3 +219,15 @@ def test_other_workers_are_no_slots(worker: str) -> None:
 def test_states_of_workers() -> None:
     """Idle and completed workers are free."""
     assert [state for state in W if is_free(state)] == [W.IDLE, W.COMPLETED]
+
+
+@pytest.mark.parametrize(
+    ("code", "failures", "passing"),
+    [
+        ("agent_limit", 9, True), ("conflict", 1, True), ("conflict", 2, True),
+        ("conflict", 3, False), ("not_found", 1, False),
+    ],
+)  # fmt: skip
+def test_obstacles_that_pass(code: str, failures: int, passing: bool) -> None:
+    """A limit passes, another command does for a while, and a missing program does not."""
+    assert passes(code, failures) is passing
