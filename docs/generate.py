@@ -82,6 +82,8 @@ SETTING_TEXTS = {
     "gc_days": "Days until `git worker gc` may delete an item: trash, logs, rescue refs of landed"
     " work.",
     "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: no limit.",
+    "orchestrator_avoid_overlap": "Whether a task waits while one runs that changes the same paths:"
+    " its declared ones (`task add --path`), or else those of the work on which it is stacked.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }

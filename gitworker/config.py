@@ -66,6 +66,7 @@ class Settings(NamedTuple):
     gc_daily: bool = True
     gc_days: int = 7
     gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
+    orchestrator_avoid_overlap: bool = True
     radar_enabled: bool = True
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
@@ -76,7 +77,7 @@ class Settings(NamedTuple):
 NOT_SETTINGS = ("from_file", "file_faults", "adapters")  # fields about the origin of the others
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "agents", "claims", "message",
-    "retention", "verify", "merge", "gc", "radar",
+    "retention", "verify", "merge", "gc", "radar", "orchestrator",
 )  # fmt: skip
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"

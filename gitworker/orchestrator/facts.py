@@ -6,25 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
-from gitworker.bus.limits.send_limits import limits_of
 from gitworker.liveness.origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.orchestrator.rules_next import (
     Facts,
-    ProjectFacts,
     SlotFacts,
     is_free,
     is_slot,
 )
+from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.processes.table import is_running
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
-from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.records.task_specs import find_task_spec
-from gitworker.store.scheduling.starts import find_project_of
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, workers_assigned_by
-from gitworker.tasks.admission.admit import living_starts
 
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
@@ -45,10 +41,11 @@ class Slot(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The slots by worker, and the facts for the rules."""
+    """The slots by worker, the facts for the rules, and the queue."""
 
     slots: dict[str, Slot]
     facts: Facts
+    queue: Queue
 
     def refusing(self, worker: str) -> Picture:
         """Return the picture with a worker whose landing was refused."""
@@ -56,7 +53,7 @@ class Picture(NamedTuple):
         refused = slot._replace(facts=slot.facts._replace(is_refused=True))
         slots = {**self.slots, worker: refused}
         facts = self.facts._replace(slots=tuple(one.facts for one in slots.values()))
-        return Picture(slots, facts)
+        return Picture(slots, facts, self.queue)
 
     @property
     def watched(self) -> list[int]:
@@ -75,12 +72,12 @@ def read_picture(
     session: Session,
     agent: str,
     *,
-    limit: int,
+    agents: int | None,
     skipped: Mapping[str, str],
     refused: Mapping[str, int],
     tested: Mapping[str, int],
 ) -> Picture:
-    """Read the slots of an agent and at most `limit` READY tasks in one snapshot.
+    """Read the slots of an agent, of which `agents` may run, and the tasks that can start.
 
     `refused` maps workers whose landing was refused to the version of their row, `tested` those
     whose tests have passed.
@@ -89,32 +86,21 @@ def read_picture(
         ours = workers_assigned_by(reader, ORCHESTRATOR)
         workers = all_workers(reader)
         slots = {
-            one.worker_id: _slot(reader, session.paths, one, refused, tested)
+            str(one.worker_id): _slot(reader, session.paths, one, refused, tested)
             for one in workers
             if one.worker_id in ours and is_slot(one.worker_id, agent)
         }
-        facts = Facts(
-            tuple(slot.facts for slot in slots.values()),
-            ready=tuple(one.id for one in ready_tasks(reader, limit + len(skipped))),
-            taken=frozenset(one.worker_id for one in workers if not is_free(one.state)),
-            skipped=frozenset(skipped),
-            next_retry_ms=next_retry_ms(reader),
-        )
-    return Picture({str(name): slot for name, slot in slots.items()}, facts)
-
-
-def read_project(session: Session, kind: str, picture: Picture) -> ProjectFacts:
-    """Return the limits of the project, and the agents that count besides those of the slots."""
-    at_once = limits_of(session.settings).agent_limits.get(kind)
-    with session.store.read() as reader:
-        row = find_project_of(reader, None)
-        living = living_starts(reader, session.paths)
-    others = [one for one in living if one.worker not in picture.slots]
-    return ProjectFacts(
-        row.status, row.agents_at_once, is_set=row.agents is not None, has_tokens=row.has_tokens,
-        others=sum(one.project == row.id for one in others),
-        of_kind=sum(one.agent_type == kind for one in others), at_once=at_once,
-    )  # fmt: skip
+        retry_ms = next_retry_ms(reader)
+    queue = read_queue(session, agent, slots=slots, skipped=skipped, agents=agents)
+    facts = Facts(
+        tuple(slot.facts for slot in slots.values()),
+        ready=queue.ready,
+        taken=frozenset(one.worker_id for one in workers if not is_free(one.state)),
+        skipped=frozenset(skipped),
+        next_retry_ms=retry_ms,
+        is_kept=queue.is_kept,
+    )
+    return Picture(slots, facts, queue)
 
 
 def _slot(

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
 from gitworker.errors import Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
-from gitworker.model.project import ProjectStatus
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
@@ -97,7 +96,7 @@ class Facts(NamedTuple):
     """The slots, the READY tasks in their order, and the time of the next retry.
 
     `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start,
-    `checking` the workers whose tests run.
+    `checking` the workers whose tests run. `is_kept`: READY tasks wait for a place or for a path.
     """
 
     slots: tuple[SlotFacts, ...]
@@ -107,6 +106,7 @@ class Facts(NamedTuple):
     next_retry_ms: int | None = None
     is_landing: bool = False
     checking: frozenset[str] = frozenset()
+    is_kept: bool = False
 
 
 class Action(NamedTuple):
@@ -179,48 +179,13 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
     untested = [slot.worker for step, slot in steps if step is Step.CHECK]
     check = tuple(worker for worker in untested if worker not in facts.checking)
-    is_crowded = limits.starts and limits.others and free == 0 and bool(waiting or begun)
+    is_full = free == 0 and bool(waiting or begun)
+    is_crowded = limits.starts and limits.others and (is_full or facts.is_kept)
     is_busy = running or facts.is_landing or facts.checking or is_crowded
     is_over = not (is_busy or actions or land or check or wake is not None)
     return Plan(
         actions, () if facts.is_landing else land, wake, running, is_over, check, is_crowded
     )
-
-
-class ProjectFacts(NamedTuple):
-    """A project's status, its number of agents, whether a person has set that, and its tokens.
-
-    `others` are its agents that are not of this run; `of_kind` are those of the run's kind, of
-    which `at_once` may run (None: no limit).
-    """
-
-    status: str = ProjectStatus.ACTIVE
-    agents: int = 2
-    is_set: bool = False
-    has_tokens: bool = True
-    others: int = 0
-    of_kind: int = 0
-    at_once: int | None = None
-
-
-def limits_of(project: ProjectFacts, wanted: Limits, *, agents: int | None) -> Limits:
-    """Return the limits of a run in a project; `wanted` are its own.
-
-    `agents` of the run replaces the project's default, and stays below a number that a person has
-    set. A project that is not ACTIVE begins no new task; without tokens it starts no agent.
-    """
-    numbers = [project.agents if agents is None else agents]
-    if project.is_set:
-        numbers.append(project.agents - project.others)
-    if project.at_once is not None:
-        numbers.append(project.at_once - project.of_kind)
-    if not project.has_tokens or project.status == ProjectStatus.ARCHIVED:
-        numbers.append(0)
-    is_active = project.status == ProjectStatus.ACTIVE
-    return wanted._replace(
-        agents=max(0, min(numbers)), begins=wanted.begins if is_active else 0,
-        others=project.others > 0 or project.of_kind > 0,
-    )  # fmt: skip
 
 
 def prefix_of(agent: str) -> str:

@@ -25,10 +25,10 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.orchestrator.carry_out import AgentCommand, carry_out
-from gitworker.orchestrator.check_job import CheckJob
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture, read_project
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
 from gitworker.orchestrator.interrupts import Interrupts
-from gitworker.orchestrator.land_job import VERIFIER, LandJob
+from gitworker.orchestrator.jobs.check_job import CheckJob
+from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
 from gitworker.orchestrator.rules_next import (
     DEFAULT_AGENT,
@@ -36,11 +36,11 @@ from gitworker.orchestrator.rules_next import (
     Limits,
     Plan,
     decide,
-    limits_of,
     passes,
 )
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
+from gitworker.orchestrator.turns.rules_places import limits_of
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.tasks.plan.import_plan import import_plan
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 LOOK_AT_MOST_S = 10.0  # while agents run: overdue workers are recorded by commands only
 WAIT_FOR_RUN_S = 86_400
-READY_AT_ONCE = 200  # more than the agents of a machine
 
 
 class RunOrder(NamedTuple):
@@ -103,7 +102,7 @@ def plan_run(session: Session, order: RunOrder) -> Plan:
     """Return the first actions of a run without carrying them out."""
     _require_possible(session, order)
     picture = read_picture(
-        session, order.agent, limit=READY_AT_ONCE, skipped={}, refused={}, tested={}
+        session, order.agent, agents=order.agents, skipped={}, refused={}, tested={}
     )
     limits = _limits(session, order, picture, begun=0, starts=True)
     return decide(picture.facts, limits, agent=order.agent, now=clock.now_ms())
@@ -191,7 +190,7 @@ class _Work:
     def _look(self) -> None:
         """Read the facts, report the changes, and decide."""
         self.picture = read_picture(
-            self.session, self.order.agent, limit=READY_AT_ONCE, skipped=self.skipped,
+            self.session, self.order.agent, agents=self.order.agents, skipped=self.skipped,
             refused=self.versions, tested=self.tested,
         )  # fmt: skip
         self._note_refused()
@@ -278,6 +277,10 @@ class _Work:
         """Return the tasks that could not start or land, with the reason."""
         workers = {name: slot.worker.task for name, slot in self.picture.slots.items()}
         return {
+            **{
+                task: f"it waits for {other}, which changes the same paths"
+                for task, other in self.picture.queue.waiting.items()
+            },
             **self.skipped,
             **{workers[name]: words for name, words in self.refused.items() if name in workers},
         }
@@ -306,11 +309,11 @@ def _require_possible(session: Session, order: RunOrder) -> None:
 def _limits(
     session: Session, order: RunOrder, picture: Picture, *, begun: int, starts: bool
 ) -> Limits:
-    """Return the limits that the run, its project and the kind of its agent have now."""
+    """Return the limits that the run, the projects and the kind of its agent have now."""
     left = None if order.begins is None else max(0, order.begins - begun)
     wanted = Limits(0, order.lands, session.settings.agents_rounds, left, starts)
-    project = read_project(session, order.agent, picture)
-    return limits_of(project, wanted, agents=order.agents)
+    queue = picture.queue
+    return limits_of(queue.projects, queue.kind, wanted, agents=order.agents)
 
 
 @contextmanager

@@ -42,13 +42,22 @@ def test_every_setting_has_its_three_names() -> None:
         dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
         value = {"str": "x", "int": "7", "bool": "false", "tuple": "x"}[type(default).__name__]
-        shown = {"str": '"x"', "tuple": '["x"]'}.get(type(default).__name__, value)
+        value = "x=1" if field == "agents_limits" else value
+        shown = {"str": '"x"', "tuple": f'["{value}"]'}.get(type(default).__name__, value)
         file = f"[{room}]\n{name} = {shown}\n" if dot else f"{name} = {shown}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
         found = {getattr(load(*source), field) for source in
                  ((file, {}, {}), (None, config, {}), (None, {}, env))}  # fmt: skip
         assert len(found) == 1, dotted
+
+
+def test_limits_of_kinds_of_agents() -> None:
+    """Each line of agents.limits is NAME=NUMBER."""
+    assert load('[agents]\nlimits = ["claude=2", "command=1"]').agents_limits[1] == "command=1"
+    for line in ("claude", "claude=x", "=2", "my agent=2"):
+        with pytest.raises(Invalid, match="is not NAME=NUMBER"):
+            load(None, {"worker.agents.limits": line})
 
 
 def test_lists() -> None:

@@ -11,7 +11,7 @@ from gitworker.store.records.runs import open_runs
 from gitworker.store.tasks import PROJECT
 
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader
+    from gitworker.store.api import Reader, Row, Writer
     from gitworker.store.records.runs import Run
 
 
@@ -35,6 +35,15 @@ class ProjectRow(NamedTuple):
         return self.budget is None or self.tokens < self.budget
 
 
+class ProjectTurn(NamedTuple):
+    """A project that may start agents: its limits, its weight, its credit of agent time."""
+
+    limits: ProjectRow
+    weight: float
+    credit_ms: int
+    accounted_at_ms: int
+
+
 class AgentRow(NamedTuple):
     """The state and the limit of a registered agent."""
 
@@ -56,11 +65,33 @@ def find_project_of(reader: Reader, task: str | None) -> ProjectRow:
     row = reader.row("starts.of_task", task=task, project=PROJECT)
     if row is None:
         return ProjectRow()
-    number = int(row["max_concurrent_agents"])
-    return ProjectRow(
-        row["project"], row["status"], number, number if row["limits_agents"] else None,
-        row["budget_limit"], row["total_tokens_used"], bool(row["held"]),
-    )  # fmt: skip
+    return _project(row)._replace(is_task_held=bool(row["held"]))
+
+
+def projects_in_turn(reader: Reader) -> list[ProjectTurn]:
+    """Return the projects that are not archived, by id."""
+    return [
+        ProjectTurn(
+            _project(row), float(row["credit_weight"]), row["credit_ms"], row["accounted_at_ms"]
+        )
+        for row in reader.rows("starts.projects")
+    ]
+
+
+def record_credit(writer: Writer, project: str, credit_ms: float, *, now: int) -> None:
+    """Record the credit of a project, with the time up to which it is accounted."""
+    writer.run("starts.account", project=project, credit_ms=round(credit_ms), now=now)
+
+
+def declared_paths(reader: Reader, task: str) -> str:
+    """Return the paths that a task declares, a JSON array."""
+    row = reader.row("starts.paths", task=task)
+    return "[]" if row is None else str(row["paths"])
+
+
+def running_tasks(reader: Reader) -> list[tuple[str, str]]:
+    """Return the tasks at work, by id, each with the paths that it declares, a JSON array."""
+    return [(row["id"], row["paths"]) for row in reader.rows("starts.running")]
 
 
 def find_agent_row(reader: Reader, agent: str) -> AgentRow | None:
@@ -76,3 +107,11 @@ def open_starts(reader: Reader) -> list[OpenRun]:
         OpenRun(run, facts[run.id]["project"], facts[run.id]["agent_type"])
         for run in open_runs(reader)
     ]
+
+
+def _project(row: Row) -> ProjectRow:
+    number = int(row["max_concurrent_agents"])
+    return ProjectRow(
+        row["id"], row["status"], number, number if row["limits_agents"] else None,
+        row["budget_limit"], row["total_tokens_used"],
+    )  # fmt: skip

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitworker.bus.limits.send_limits import limits_of
 from gitworker.liveness.supervised_agent import living_agent
+from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.starts import find_agent_row, find_project_of, open_starts
 from gitworker.tasks.admission.rules_admission import Running, StartFacts, agent_of, start_refusal
 
 if TYPE_CHECKING:
+    from gitworker.errors import GitWorkerError
     from gitworker.paths import StatePaths
+    from gitworker.session import Session
     from gitworker.store.api import Reader
 
 
@@ -28,6 +32,34 @@ def require_admitted(
     `type_agents` is the limit of its kind. `has_begun`: the task was at work before. In the
     transaction that records the start, no other start passes the same limit.
     """
+    refusal = _refusal(
+        reader, paths, worker=worker, task=task, agent_type=agent_type, type_agents=type_agents,
+        has_begun=has_begun,
+    )  # fmt: skip
+    if refusal is not None:
+        raise refusal
+
+
+def find_start_refusal(session: Session, reader: Reader, task: str) -> GitWorkerError | None:
+    """Return the limit that forbids a task to start now with the agent that it wishes for."""
+    spec = find_task_spec(reader, task)
+    kind = (spec and spec.agent) or "command"
+    return _refusal(
+        reader, session.paths, worker="", task=task, agent_type=kind,
+        type_agents=limits_of(session.settings).agent_limits.get(kind), has_begun=False,
+    )  # fmt: skip
+
+
+def _refusal(
+    reader: Reader,
+    paths: StatePaths,
+    *,
+    worker: str,
+    task: str,
+    agent_type: str,
+    type_agents: int | None,
+    has_begun: bool,
+) -> GitWorkerError | None:
     project = find_project_of(reader, task)
     agent = find_agent_row(reader, worker) or find_agent_row(reader, agent_of(worker))
     is_limited = type_agents is not None or project.agents is not None or agent is not None
@@ -43,9 +75,7 @@ def require_admitted(
             agent=agent.id, agent_state=agent.state,
             agent_tasks=agent.tasks if agent.id != worker else None,
         )  # fmt: skip
-    refusal = start_refusal(facts)
-    if refusal is not None:
-        raise refusal
+    return start_refusal(facts)
 
 
 def living_starts(reader: Reader, paths: StatePaths, *, besides: str = "") -> list[Running]:

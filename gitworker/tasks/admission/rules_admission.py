@@ -74,13 +74,13 @@ def _project_refusal(facts: StartFacts) -> GitWorkerError | None:
         return Refused(
             f"project {facts.project} is {facts.project_status}, so no agent starts on"
             f" {facts.task}",
-            "git worker status", code="project_paused",
+            f"git worker project resume {facts.project}", code="project_paused",
         )  # fmt: skip
     if facts.budget is not None and facts.tokens >= facts.budget:
         return Refused(
             f"project {facts.project} has used {facts.tokens} of its {facts.budget} tokens, so no"
             f" agent starts on {facts.task}",
-            "git worker status", code="budget_exhausted",
+            f"git worker project edit {facts.project} --budget <number>", code="budget_exhausted",
         )  # fmt: skip
     return None
 
@@ -90,7 +90,7 @@ def _agent_refusal(facts: StartFacts) -> GitWorkerError | None:
         return None
     return Refused(
         f"agent {facts.agent} is paused, so it does not start on {facts.task}",
-        "git worker status", code="agent_paused",
+        code="agent_paused",
     )  # fmt: skip
 
 

@@ -32,7 +32,8 @@ PHRASES = {
 class TaskFacts(NamedTuple):
     """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks.
 
-    `closed` is why its project starts no task.
+    `closed` is why its project starts no task. `meets` is a running task that may change the same
+    paths, `refusal` the limit that forbids its start.
     """
 
     task: str
@@ -44,6 +45,8 @@ class TaskFacts(NamedTuple):
     next_command: str | None = None
     before: int = 0
     closed: Why | None = None
+    meets: str | None = None
+    refusal: Why | None = None
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -62,8 +65,18 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
         return Why(_stopped(facts), _command(facts))
     if facts.closed is not None:
         return facts.closed
+    if facts.refusal is not None:
+        return facts.refusal
+    if facts.meets is not None:
+        words = f"it waits for {facts.meets}, which is running and may change the same paths"
+        return Why(words, f"git worker task show {facts.meets}")
     queue = f"{facts.before} tasks come before it" if facts.before else "it is next"
     return Why(f"it may start: {queue}", f"git worker spawn '<worker>' {facts.task}")
+
+
+def is_queued(status: TaskStatus) -> bool:
+    """Return whether a task has not started."""
+    return status in QUEUED
 
 
 def walk_needs(

@@ -41,7 +41,7 @@ def read_task(session: Session, task: str) -> ShownTask:
         assert spec is not None, task
         return ShownTask(
             spec, stored, worker.worker_id if worker else None, tuple(needs_of(reader, task)),
-            tuple(dependents_of(reader, task)), why_of(reader, task),
+            tuple(dependents_of(reader, task)), why_of(session, reader, task),
         )  # fmt: skip
 
 

@@ -15,10 +15,12 @@ from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.scheduling.projects import find_project
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker_of_task
+from gitworker.tasks.admission.admit import find_start_refusal
+from gitworker.tasks.admission.overlap import find_overlapping
 from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
-from gitworker.tasks.rules_task_list import has_ended, json_blocked_by
-from gitworker.tasks.views.rules_why import TaskFacts, walk_needs, why
+from gitworker.tasks.rules_task_list import Why, has_ended, json_blocked_by
+from gitworker.tasks.views.rules_why import TaskFacts, is_queued, walk_needs, why
 
 if TYPE_CHECKING:
     from gitworker.model.task import TaskStatus
@@ -42,10 +44,10 @@ class TaskWhy(NamedTuple):
 def read_why(session: Session, task: str) -> TaskWhy:
     """Return why a task is not running; raise NotFound for an unknown one."""
     with session.store.read() as reader:
-        return why_of(reader, task)
+        return why_of(session, reader, task)
 
 
-def why_of(reader: Reader, task: str) -> TaskWhy:
+def why_of(session: Session, reader: Reader, task: str) -> TaskWhy:
     """Return the same in the caller's snapshot."""
     stored = require_task(reader, task)
     known: dict[str, list[OpenNeed]] = {}
@@ -61,6 +63,12 @@ def why_of(reader: Reader, task: str) -> TaskWhy:
     cause = _facts(reader, chain[-1].task) if chain else None
     facts = _facts(reader, task)
     assert facts is not None, task
+    if is_queued(stored.status) and not chain:
+        refusal = find_start_refusal(session, reader, task)
+        facts = facts._replace(
+            meets=find_overlapping(session, reader, task),
+            refusal=None if refusal is None else Why(refusal.message, refusal.hint),
+        )
     found = why(facts, chain, cause)
     return TaskWhy(
         task, stored.status, found.reason, found.command, tuple(needs(task)),

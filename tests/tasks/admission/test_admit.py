@@ -14,7 +14,7 @@ from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_queue import set_held
-from gitworker.store.sqlite.database import Database
+from gitworker.store.scheduling.projects import charge_project
 from tests.cli.kit import ok
 from tests.hints.following import note
 from tests.workers.world import World
@@ -67,19 +67,12 @@ def refused(world: World, worker: str) -> GitWorkerError:
     return caught.value
 
 
-def followed(world: World, refusal: GitWorkerError) -> str:
+def followed(world: World, refusal: GitWorkerError, *, number: str = "") -> str:
     """Run the hint of a refusal, which helps; return what it prints."""
     assert refusal.hint is not None
-    said = ok(world.root, *refusal.hint.split()[2:])
+    said = ok(world.root, *refusal.hint.replace("<number>", number).split()[2:])
     note(refusal.hint, refusal.message)
     return said
-
-
-def change(world: World, sql: str) -> None:
-    """Change a row as a command for projects or agents does."""
-    store = world.session().store
-    assert isinstance(store, Database)
-    store.execute(sql)
 
 
 def test_without_a_limit_every_start_is_admitted(world: World) -> None:
@@ -91,7 +84,7 @@ def test_without_a_limit_every_start_is_admitted(world: World) -> None:
 
 def test_a_set_number_of_agents_holds(world: World) -> None:
     """A number that a person has set limits starts by hand, too, even if it is the default."""
-    change(world, "UPDATE projects SET max_concurrent_agents = 1")
+    ok(world.root, "project", "edit", "default", "--max-agents", "1")
     gate = world.root.parent / "gate"
     script = f"while ! test -e {gate}; do sleep 0.02; done; git commit -q --allow-empty -m Work"
     ok(world.root, "exec", "auth", "-d", "--", "sh", "-c", script)
@@ -127,8 +120,20 @@ def test_a_held_task_does_not_start(world: World) -> None:
 
 
 def test_a_paused_project_starts_nothing(world: World) -> None:
-    """Neither does a project that has used its tokens."""
-    change(world, "UPDATE projects SET status = 'PAUSED'")
-    assert refused(world, "auth").code == "project_paused"
-    change(world, "UPDATE projects SET status = 'ACTIVE', budget_limit = 5, total_tokens_used = 5")
-    assert refused(world, "auth").code == "budget_exhausted"
+    """It starts agents again once it is resumed."""
+    ok(world.root, "project", "pause", "default")
+    refusal = refused(world, "auth")
+    assert refusal.code == "project_paused"
+    followed(world, refusal)
+    start(world, "auth")
+
+
+def test_a_project_without_tokens_starts_nothing(world: World) -> None:
+    """It starts agents again once its budget is larger."""
+    ok(world.root, "project", "edit", "default", "--budget", "5")
+    with world.session().store.write() as writer:
+        charge_project(writer, "default", 5)
+    refusal = refused(world, "auth")
+    assert refusal.code == "budget_exhausted"
+    followed(world, refusal, number="6")
+    start(world, "auth")

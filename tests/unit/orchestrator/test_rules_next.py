@@ -9,13 +9,11 @@ from gitworker.orchestrator.rules_next import (
     Action,
     Facts,
     Limits,
-    ProjectFacts,
     SlotFacts,
     Step,
     decide,
     is_free,
     is_slot,
-    limits_of,
     passes,
     prefix_of,
     slot_step,
@@ -168,21 +166,6 @@ def test_a_run_is_over_if_nothing_is_left() -> None:
     assert not decide(facts, LIMITS._replace(starts=False), agent="command", now=0).actions
 
 
-def test_limits_of_the_project() -> None:
-    """The run's number replaces a default and stays below a set one; others' agents count then."""
-    wanted = Limits(0, lands=True, rounds=3)
-    default, paused = ProjectFacts(), ProjectFacts("PAUSED")
-    assert limits_of(default, wanted, agents=None) == LIMITS
-    assert limits_of(default, wanted._replace(begins=1), agents=4) == Limits(4, True, 3, 1)
-    assert limits_of(paused, wanted, agents=None).begins == 0
-    crowded = default._replace(is_set=True, others=1)
-    assert limits_of(crowded, wanted, agents=4) == Limits(1, True, 3, others=True)
-    assert limits_of(default._replace(others=1), wanted, agents=4).agents == 4
-    assert limits_of(default._replace(at_once=3, of_kind=1), wanted, agents=4).agents == 2
-    assert limits_of(default._replace(has_tokens=False), wanted, agents=4).agents == 0
-    assert limits_of(ProjectFacts("ARCHIVED"), wanted, agents=4).agents == 0
-
-
 def test_a_start_waits_for_the_agents_of_others() -> None:
     """A run without a place goes on while agents that it has not started take part of a limit."""
     ready = Facts((), ready=("t1",))
@@ -191,6 +174,7 @@ def test_a_start_waits_for_the_agents_of_others() -> None:
     assert (found.actions, found.is_crowded, found.is_over) == ((), True, False)
     assert decide(ready, full._replace(others=False), agent="command", now=0).is_over
     assert decide(Facts(()), full, agent="command", now=0).is_over
+    assert decide(Facts((), is_kept=True), full, agent="command", now=0).is_crowded
 
 
 def test_a_task_that_is_held_back_is_not_started_again() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.orchestrator.output_job import OutputJob
-from gitworker.orchestrator.rules_check import failure_note
+from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.jobs.rules_check import failure_note
 
 if TYPE_CHECKING:
     from gitworker.session import Session

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gitworker.orchestrator.output_job import OutputJob
+from gitworker.orchestrator.jobs.output_job import OutputJob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

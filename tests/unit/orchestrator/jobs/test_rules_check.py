@@ -1,6 +1,6 @@
 """The verdict of a task's test commands."""
 
-from gitworker.orchestrator.rules_check import LINES, failure_note
+from gitworker.orchestrator.jobs.rules_check import LINES, failure_note
 
 
 def test_the_last_line_is_the_verdict() -> None:

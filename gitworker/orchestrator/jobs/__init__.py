@@ -1,0 +1,1 @@
+"""Jobs beside a run: their output is read while it does other work."""
