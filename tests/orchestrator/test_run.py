@@ -235,3 +235,18 @@ def test_a_limit_is_waited_for(world: World) -> None:
     assert "The limit of your model has ended." in (world.state_dir / "seen").read_text()
     assert (world.task("t1").retry_count, len(world.messages("agent_started"))) == (0, 2)
     world.require_sound()
+
+
+def test_a_plan_as_output(world: World) -> None:
+    """A task whose agent brings a plan into the queue gets subtasks, and the run does them."""
+    lines = "- [ ] form: Build it\\n- [ ] styles: Style it (needs: form)\\n"
+    imports = "git worker task import --parent epic plan.md"
+    add(world, "epic", f"printf %b '{lines}' >plan.md && {imports} && rm plan.md && {COMMIT}")
+    script = Path(agent_of(world))
+    script.write_text(f"#!/bin/sh\ncase $GITWORKER_TASK in epic) ;; *) {COMMIT}; exit ;; esac\n"
+                      + AGENT.removeprefix("#!/bin/sh\n"))  # fmt: skip
+    summary = carry(world)
+    assert results(summary) == {"epic": "landed", "form": "landed", "styles": "landed"}, summary
+    rows = world.query("SELECT id, parent_task_id, is_plan_subtask FROM tasks ORDER BY id")
+    assert rows == [("epic", None, 0), ("form", "epic", 1), ("styles", "epic", 1)]
+    world.require_sound()

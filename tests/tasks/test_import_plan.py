@@ -1,5 +1,8 @@
 """Plans are imported whole or not at all, and again without harm."""
 
+import json
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -151,3 +154,45 @@ def test_a_large_plan(world: World, tmp_path: Path) -> None:
     assert len(found.tasks) == 3000
     rows = world.query("SELECT status, COUNT(*) FROM tasks GROUP BY status ORDER BY status")
     assert rows == [("DEFINED", 2999), ("READY", 1)]
+
+
+GH = """\
+#!/bin/sh
+echo "$@" >>"$0.calls"
+test "$5" = --label || exit 64
+case "$4" in ada/lost) echo "GraphQL: Could not resolve to a Repository" >&2; exit 1 ;; esac
+cat "$0.json"
+"""
+
+
+def test_issues(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Issues with a label are a plan; the same label again changes only what is new."""
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(GH)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    issues = [
+        {"body": "needs: #3", "number": 4, "state": "OPEN", "title": "Style it", "url": "u4"},
+        {"body": "Two fields", "number": 3, "state": "OPEN", "title": "Build it", "url": "u3"},
+    ]
+    Path(f"{program}.json").write_text(json.dumps(issues))
+    found = import_plan(world.session(), "gh:ada/site#agents")
+    assert json_imported(found)["added"] == ["issue-3", "issue-4"]
+    assert found.source == "gh:ada/site#agents"
+    assert (world.task("issue-3").status, world.task("issue-4").status) == ("READY", "DEFINED")
+    words = Path(f"{program}.calls").read_text().split()
+    assert words[:6] == ["issue", "list", "--repo", "ada/site", "--label", "agents"]
+    issues[1]["state"] = "CLOSED"
+    Path(f"{program}.json").write_text(json.dumps(issues))
+    assert json_imported(import_plan(world.session(), "gh:ada/site#agents"))["updated"]
+    assert world.task("issue-4").status == "READY"
+    with unchanged(world, kind=Unavailable) as caught:
+        import_plan(world.session(), "gh:ada/lost#agents")
+    assert "Could not resolve to a Repository" in caught.value.message
+    program.rename(f"{program}.old")
+    (program.parent / "git").symlink_to(str(shutil.which("git")))
+    with monkeypatch.context() as other:
+        other.setenv("PATH", str(program.parent))
+        with pytest.raises(Unavailable, match="gh"):
+            import_plan(world.session(), "gh:ada/site#agents")

@@ -1,17 +1,18 @@
-"""Read a plan: Markdown, JSON Lines or YAML, by the name of the file."""
+"""Read a plan: Markdown, JSON Lines or YAML, by the name of the file, or issues on GitHub."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from gitworker.errors import Invalid, NotFound
+from gitworker.errors import Invalid, NotFound, Unavailable
 from gitworker.paths import open_regular
 from gitworker.tasks.plan.rules_plan import PlannedTask, at_line, require_unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GH_TIMEOUT_S = 120
 PLAN_MAX_BYTES = 64 * 1024 * 1024
 MARKDOWN = (".md", ".markdown", ".txt")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -19,12 +20,12 @@ YAML = (".yaml", ".yml")
 
 
 def read_plan(path: str) -> list[PlannedTask]:
-    """Return the tasks of a plan in its order.
+    """Return the tasks of a plan in its order; `gh:OWNER/REPO#LABEL` names issues on GitHub.
 
-    Raises NotFound for an unreadable file, Invalid for a bad plan, with the line in the message.
+    Raises NotFound for an unreadable file, Invalid for a bad plan, with the line in the message,
+    and Unavailable if `gh` is missing or fails.
     """
-    parse = _parser(path)
-    tasks = parse(_read(path))
+    tasks = _fetch_issues(path) if is_issues(path) else _parser(path)(_read(path))
     if not tasks:
         raise Invalid(
             "the plan has no open task: write '- [ ] id: Title', for example",
@@ -33,6 +34,24 @@ def read_plan(path: str) -> list[PlannedTask]:
         )
     require_unique(tasks)
     return tasks
+
+
+def is_issues(path: str) -> bool:
+    """Return whether a plan is the address of issues and not a file."""
+    return path.startswith("gh:")
+
+
+def _fetch_issues(address: str) -> list[PlannedTask]:
+    """Return the open issues of an address as tasks."""
+    from gitworker import proc
+    from gitworker.tasks.plan.rules_issues import parse_issues, parse_issues_address
+
+    wanted = parse_issues_address(address)
+    done = proc.run(wanted.command, timeout_s=GH_TIMEOUT_S)
+    if done.status:
+        words = " ".join(done.err.decode(errors="replace").split())[:300]
+        raise Unavailable(f"gh cannot list the issues of {address}: {words}", "gh auth status")
+    return parse_issues(done.out.decode(errors="replace"))
 
 
 def _parser(path: str) -> Callable[[str], list[PlannedTask]]:

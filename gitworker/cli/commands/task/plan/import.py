@@ -7,6 +7,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, TaskId
 from gitworker.tasks.plan.import_plan import json_imported, render_imported
+from gitworker.tasks.plan.read_plan import is_issues
 
 
 @click.command("import", cls=GitworkerCommand)
@@ -36,11 +37,16 @@ def command(call: CommandLine, file: str, parent: str | None, project: str | Non
     In JSON Lines each line is an object with these fields, id, title and text; in YAML the plan is
     a list of them, which needs the Python package PyYAML.
 
+    gh:OWNER/REPO#LABEL imports the open issues with a label through the program gh. A line
+    `needs: #3, #4` of an issue names others with that label; closed ones are done.
+
     The same plan can be imported again: unchanged tasks stay, new ones are added, and changes of
     tasks that have not started replace them. An error names its line.
 
     \b
       git worker task import plan.md
+      git worker task import gh:ada/website#agents
     """
-    found = call.service().import_plan(os.path.abspath(file), parent=parent, project=project)
+    plan = file if is_issues(file) else os.path.abspath(file)
+    found = call.service().import_plan(plan, parent=parent, project=project)
     call.render(found, render_imported, json_imported)
