@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
 from gitworker.config import Settings, load_settings
@@ -128,9 +129,14 @@ def _refuse_copy(repository: Repository) -> None:
         return
     if find_named(place) != repository.git_dir or os.path.samefile(place, top):
         return
+    above = os.path.dirname(top)
+    hint = f"cd {quoted(place)}   # the original"
+    with suppress(Unavailable):  # the copy is not in a copied repository
+        require_repository(above)
+        hint = f"cd {quoted(above)} && git worker fsck --repair"
     raise Refused(
         f"{top} is a copy of the worktree {place}: its .git file points to the original",
-        f"cd {quoted(os.path.dirname(top))} && git worker fsck --repair   # in a copied repository",
+        hint,
         code="copied_worktree",
     )
 
@@ -202,12 +208,13 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
             os.makedirs(f"{paths.root}/{name}", mode=0o700, exist_ok=True)
         add_excludes(repository.common_dir)
     except OSError as error:
-        is_taken = os.path.lexists(paths.root) and not os.path.isdir(paths.root)
+        places = (paths.root, *(f"{paths.root}/{name}" for name in DIRECTORIES))
+        taken = [one for one in places if os.path.lexists(one) and not os.path.isdir(one)]
         raise Unavailable(
             f"cannot prepare the state directory {paths.root}: {error.strerror}",
-            f"mv {quoted(paths.root)} {quoted(paths.root)}.found"
-            if is_taken
-            else f"ls -ld {quoted(paths.root)}/..",
+            f"mv {quoted(taken[0])} {quoted(taken[0])}.found"
+            if taken
+            else f"ls -ld {quoted(os.path.dirname(paths.root))}",
             code="read_only",
         ) from error
     _make_link(paths, main_top)

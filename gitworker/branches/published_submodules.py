@@ -28,7 +28,8 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
     raise Refused(
         f"{worker.branch} points to a commit of the submodule {first.path} that exists only in"
         f" its worktree: {first.commit[:12]}",
-        f"git -C {quoted(f'{worker.worktree}/{first.path}')} push   # a branch that has it",
+        f"git -C {quoted(f'{worker.worktree}/{first.path}')} push origin"
+        f" {first.commit[:12]}:refs/heads/<new-branch>",
         code="submodule_unpublished",
         detail="\n".join(f"{one.path} {one.commit}" for one in found),
     )

@@ -37,7 +37,7 @@ def publish_return(writer: Writer, freed: Operation, *, actor: str) -> None:
 def refuse_lost_task(reader: Reader, session: Session, worker: Worker) -> None:
     """Raise Refused if the caller is a worker whose task was cancelled or reset."""
     if session.actor == worker.worker_id:
-        lost = find_lost_task(reader, worker, hint="git worker inbox")
+        lost = find_lost_task(reader, worker, hint=f"git worker inbox --as {worker.worker_id}")
         if lost is not None:
             raise lost
 

@@ -65,7 +65,8 @@ def take_up_by_heartbeat(session: Session, worker: Worker) -> None:
         take_up(session, worker)
         return
     is_own = session.actor == worker.worker_id
-    hint = "git worker inbox" if is_own else f"git worker show {worker.worker_id}"
+    name = worker.worker_id
+    hint = f"git worker inbox --as {name}" if is_own else f"git worker show {name}"
     with session.store.read() as reader:
         lost = find_lost_task(reader, worker, hint=hint)
     if lost is not None:

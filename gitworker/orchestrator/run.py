@@ -301,7 +301,8 @@ def _require_possible(session: Session, order: RunOrder) -> None:
     elif command.words:
         require_program(command.words[0], os.environ, directory=None)
     else:
-        raise Invalid("there is no agent to run", "git worker run --agent claude", code="usage")
+        hint = "git worker run -- <command>   # or a known agent: git worker run --agent claude"
+        raise Invalid("there is no agent to run", hint, code="usage")
     if order.lands:
         require_trusted(session)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.agents.supervised import SupervisedWorker, is_alive
 from tests.cli.kit import PROGRAM, ok, run
 from tests.conftest import git
+from tests.hints.following import note
 from tests.workers.world import wait_until
 
 SCRIPT = """\
@@ -66,6 +67,7 @@ def test_continued_session(auth: SupervisedWorker) -> None:
     refused = run(root, "exec", "auth", "--agent", "own", "--continue", "-m", "More")
     assert (refused.status, "has no session of own" in refused.err) == (1, True)
     ok(root, "exec", "auth", "--agent", "own", "-m", "First")
+    note("git worker exec auth --agent own -m <text>", refused.err)
     ok(root, "reject", "auth", "-m", "More")
     ok(root, "exec", "auth", "--agent", "own", "--continue", "-m", "More")
     state = root / ".git" / "worker-state"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, is_stopped, read_until
 from tests.cli.kit import DEADLINE_S, Answer, ok, run
+from tests.hints.following import note
 from tests.workers.world import wait_until
 
 AGENT = ("sh", "-c", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
@@ -140,6 +141,7 @@ def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
         sent = "sent continue to the agent of auth; next: git worker show auth"
         assert ok(root, "continue", "t1") == sent
         wait_until(lambda: not is_stopped(pid))
+        note("git worker continue auth", paused)
         ok(root, "stop", "auth", "-m", "enough")
         assert process.wait(DEADLINE_S) == 143
     assert auth.runs()[0]["reason"] == "stopped by hq: enough"

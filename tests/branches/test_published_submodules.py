@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Refused
+from tests.hints.following import Printed, follow, note
 from tests.workers.world import World
 
 FILE = ("-c", "protocol.file.allow=always")
@@ -40,7 +41,8 @@ def test_own_submodule_commits(with_library: World) -> None:
         world.approve("auth")
     assert caught.value.code == "submodule_unpublished"
     assert world.states("auth", "login")[0] == "IN_REVIEW"
-    inner.git(*FILE, "push", "-q", "origin", "fix")
-    inner.git("fetch", "-q", "origin")
+    hint = caught.value.hint or ""
+    assert follow(Printed([], str(world.root)), hint) is None
+    note(hint, caught.value.message)
     world.approve("auth")
     world.land("auth")

@@ -11,6 +11,7 @@ from gitworker.bus.files.rules_retention import DAY_MS
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, plain
 from tests.conftest import git
+from tests.hints.following import note
 
 LATER = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000)}
 BETWEEN = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000 - 50 * DAY_MS)}
@@ -87,8 +88,11 @@ def test_prune_after_a_jump_of_the_clock(scene: Scene, here: Run) -> None:
         answer = here("msg", "prune", *words, env=LATER)
         assert answer.status == 1
         assert "clock has moved" in answer.err + answer.out
+    collect = ("gc", "--older-than", "30")
+    assert "clock has moved" in here(*collect, env=LATER).err
     here("heartbeat", "auth", env=LATER)
-    assert here("msg", "prune", env=LATER).status == 0
+    assert here("msg", "prune", env=LATER).status == here(*collect, env=LATER).status == 0
+    note("git worker heartbeat <worker>", answer.out)
 
 
 def test_export(scene: Scene, here: Run) -> None:

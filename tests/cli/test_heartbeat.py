@@ -56,7 +56,7 @@ def test_a_lost_task_is_named(scene: Scene) -> None:
     ok(scene.root, "cancel", "auth")
     warning = "warning: task t1 was cancelled by hq, so worker auth has no task\n"
     answer = run(scene.root, "heartbeat", env={"GITWORKER_ID": "auth"})
-    assert answer == Answer(0, "", f"{warning}hint: git worker inbox\n")
+    assert answer == Answer(0, "", f"{warning}hint: git worker inbox --as auth\n")
     assert beat_of(scene) == ("working", None, None)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from fixtures.repos import Repo
 from tests.cli.conftest import Scene
+from tests.hints.following import note
 
 RESCUE = "refs/worker/rescue/auth/t1/1.lock"
 LOCKS = {
@@ -41,6 +42,7 @@ def test_a_lock_that_git_left(scene: Scene, name: str) -> None:
     else:  # an operation that is left open is reported
         assert shown in refused.err or not lock.name.startswith("1"), refused
     lock.unlink()
+    note(f"rm {lock}", refused.err)
     again = scene.run(*words, cwd=where)
     settled = "settled an interrupted" in again.err
     assert again.status == 0 or settled or not refused.status, again

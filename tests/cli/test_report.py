@@ -3,6 +3,7 @@
 from gitworker import __version__
 from tests.cli.conftest import Scene
 from tests.cli.kit import run
+from tests.hints.following import note
 
 BREAK = {"GITWORKER_CLOCK_MS": "not a number"}
 
@@ -22,6 +23,9 @@ def test_report(scene: Scene) -> None:
             "Traceback (most recent call last):",
         ):
             assert part in answer.err, (words, part)
+        assert "hint: git worker recover   # " in answer.err
+    assert run(scene.root, "recover").status == 0
+    note("git worker recover", answer.err)
 
 
 def test_report_as_json(scene: Scene) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.cli.shell.integration import LOADERS
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
+from tests.hints.following import note
 
 LOAD = {
     "bash": 'eval "$(git worker shell-init bash)"\n',
@@ -30,10 +32,13 @@ def run_in(
     shell: str, cwd: Path, script: str, before: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run a script in a shell with the integration loaded after `before`."""
-    return subprocess.run(
+    done = subprocess.run(
         [shell, *START[shell], before + LOAD[shell] + script],
         cwd=cwd, check=False, capture_output=True, text=True,
     )  # fmt: skip
+    assert LOADERS[shell].partition("   # ")[0] == LOAD[shell].strip()
+    note(LOAD[shell].strip(), done.stdout)
+    return done
 
 
 @pytest.mark.parametrize("words", ["git worker switch", "git worker cd", "git-worker switch"])

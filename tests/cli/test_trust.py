@@ -10,6 +10,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, unmeasured, wait_until
 from tests.cli.terminal import on_terminal
 from tests.conftest import git
+from tests.hints.following import note
 from tests.verify.scene import is_alive, read_pid
 
 EVIL = "echo \x1b[2J\u202e; true"
@@ -90,6 +91,7 @@ def test_a_person_is_asked(brought: Scene, typed: str, status: int) -> None:
         terminal.type(typed)
         terminal.rest()
         assert terminal.process.wait(30) == status
+    note("git worker trust", "the commands are not trusted")
     assert len(hashes(brought.run("trust", "--list", "--json"))) == (1 if status == 0 else 0)
 
 

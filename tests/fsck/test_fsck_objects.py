@@ -10,6 +10,7 @@ from fixtures.repos import Repo
 from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.workers.cancel import cancel
 from tests.cli.kit import run
+from tests.hints.following import note
 from tests.workers.world import World
 
 NESTED = {"a": "1\n", "deep/down/b": "two\n"}
@@ -77,6 +78,7 @@ def test_an_object_of_another_clone(world: World, revision: str) -> None:
     command = command.replace("'<branch>'", "auth/login")
     world.git(*command.split()[1:])
     assert run_repair(world.session()).left.findings == ()
+    note((hint or "").partition("   # ")[0], str(left))
 
 
 def of_a_submitted_commit(world: World) -> str:

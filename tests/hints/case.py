@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gitworker.errors import GitWorkerError
 from tests.hints.following import Printed, fill, follow, hints_of, note, perform
-from tests.hints.templates import READS, Template
+from tests.hints.templates import READS, REMARK, Template
 from tests.workers.world import World
 
 FINDS = re.compile(r"^git worker (doctor|fsck)$")  # they print each finding until it is repaired
@@ -19,9 +20,10 @@ FINDS = re.compile(r"^git worker (doctor|fsck)$")  # they print each finding unt
 class Case:
     """The command that prints the hint, the hint's template, and the state before both.
 
-    `at` is the worker in whose worktree the user is; without it, it is the main checkout. `meets`
-    does the work that the remark behind the hint asks for. `instead`: the hint takes the place of
-    the command, which would be refused again. `env` is added to the environment.
+    `at` is the worker in whose worktree the user is, or a path below the main checkout; without it,
+    the user is there. `meets` does the work that the remark behind the hint asks for. `instead`:
+    the hint takes the place of the command, which would be refused again. `env` is added to the
+    environment.
     """
 
     build: Callable[[World], None]
@@ -36,7 +38,7 @@ class Case:
 def check(world: World, case: Case) -> None:
     """Fail unless the command prints the hint, and the hint helps."""
     case.build(world)
-    place = world.path(case.at) if case.at else world.root
+    place = world.path(case.at) if case.at and "/" not in case.at else world.root / case.at
     printed = Printed([], str(place), None if case.env is None else {**os.environ, **case.env})
     done = perform(fill(case.command), printed)
     found = list(hints_of(done.out, done.err))
@@ -54,6 +56,26 @@ def check(world: World, case: Case) -> None:
         again = perform(case.command, printed)
         assert chosen[0] not in hints_of(again.out, again.err), f"it is found again: {again}"
     note(chosen[0], done.err + done.out)
+
+
+def check_error(world: World, error: GitWorkerError, hint: str) -> None:
+    """Fail unless an error of a use case, raised in a race, has the hint, and the hint helps."""
+    command = (error.hint or "").partition(REMARK)[0]
+    assert Template("", hint).pattern().fullmatch(command), f"{error}: {command}"
+    why = follow(Printed([], str(world.root), None, None, error.message), command)
+    assert why is None, why
+    note(command, error.message)
+
+
+def by(*commands: str) -> Callable[[World], None]:
+    """Return the builder of the state after some commands, each run in the main checkout."""
+
+    def build(world: World) -> None:
+        for command in commands:
+            done = perform(command, Printed([], str(world.root)))
+            assert done.status == 0, f"{command}: {done}"
+
+    return build
 
 
 def commit_readme(world: World, worker: str = "auth") -> None:

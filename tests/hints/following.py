@@ -40,6 +40,7 @@ PLACEHOLDER = re.compile(r"<[a-z-]+>")
 REPORTS = re.compile(r"\b(doctor|fsck|validate|status|diff)\b")  # status 1: there are findings
 # The hints that the running test has followed itself.
 NOTED: list[tuple[str, str]] = []
+OF_SHELL = re.compile(r"^(export|unset) [^&]*$")  # it lasts in the user's shell only
 ENDS_AT_ONCE = re.compile(rf"{READS.pattern}|^cd [^&]*$")
 EDITOR = "printf 'Words\\n' >"  # git adds the name of the file
 NEXT = re.compile(r"; next: git worker .*$")
@@ -187,7 +188,9 @@ def follow(printed: Printed, hint: str) -> str | None:
     # After a usage error and for an unknown name, the hint is the command to use instead.
     if printed.again is None or printed.said[:1] not in ("1", "3") or ENDS_AT_ONCE.match(command):
         return None
-    again = perform(printed.again, printed)
+    again = perform(
+        f"{command} && {printed.again}" if OF_SHELL.match(command) else printed.again, printed
+    )
     if f"{again.status}{again.err}" == printed.said:
         return f"{trail}\nrefused again: {again.err}"
     return None

@@ -26,7 +26,11 @@ OTHER = (
 COMMAND = re.compile(
     rf"^(git ({'|'.join(map(re.escape, GIT))})( (?![a-z]+:)\S|$)|({'|'.join(OTHER)}) \S)"
 )
-NOT_ENOUGH = {"git worker", "git {}", "git -C {}", "git config"}
+# Beginnings of commands, the origin of a setting, and the script of a child process.
+NO_HINTS = {
+    "git worker", "git {}", "git -C {}", "git config", "git config {}",
+    'cd "$1" && shift && exec "$@"',
+}  # fmt: skip
 # Commands that end only when a user ends them, or that need a terminal.
 WAITS = re.compile(r" (-f|--follow|--watch|--wait|--every|wait|watch|follow|attach|mcp|request)\b")
 READS = re.compile(
@@ -34,12 +38,13 @@ READS = re.compile(
     r"|remote -v|ls-remote|worktree list|--version|config --get)"
     r"|git worker ((status|list|show|log|diff|help|agents|path|inbox|doctor|config|validate|wait"
     r"|watch|queue|trust --list|undo --list|claim list|msg (stats|show|poll|follow|search|request)"
-    r"|task list|gc --dry-run)\b|fsck$|config$|--version|.* -h$))"
+    r"|task (list|ready|show|why|graph|text)|gc --dry-run)\b|fsck$|config$|--version|.* -h$))"
 )
 # Sentences that begin like a command.
 SENTENCE = re.compile(
     r"^(tmux .*(failed|cannot|ended)|git \{\} (failed|is too)|git worker merge \{\}(: )?\{\})"
 )
+REASON = "reason"  # the keyword of a text for the reflog
 VALUE = re.compile(r"\{\w*\}")
 
 
@@ -80,7 +85,7 @@ def templates_of(sources: Iterable[Module]) -> Iterator[Template]:
             if text is None or "\n" in text.strip("\n").replace("\nhint: ", ""):
                 continue
             command = template_text(text)
-            if COMMAND.match(command) and command not in NOT_ENOUGH and not SENTENCE.match(command):
+            if COMMAND.match(command) and command not in NO_HINTS and not SENTENCE.match(command):
                 yield Template(module.path, command)
 
 
@@ -102,12 +107,11 @@ def _constants(module: Module) -> dict[str, str]:
 
 
 def _parts(module: Module) -> set[int]:
-    """Return the ids of the constants inside f-strings."""
-    return {
-        id(part)
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
+    """Return the ids of the constants inside f-strings, and of the texts of the reflog."""
+    nodes = list(ast.walk(module.tree))
+    reasons = {id(one.value) for one in nodes if isinstance(one, ast.keyword) and one.arg == REASON}
+    return reasons | {
+        id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values
     }
 
 

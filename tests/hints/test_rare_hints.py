@@ -10,18 +10,12 @@ from tests.cli.test_hint_walk import failed, in_review, landed
 from tests.hints.case import Case, check
 from tests.hints.following import Printed, perform
 from tests.hints.test_repository_hints import cancelled
-from tests.hints.test_usage_hints import W, _fresh, _uncommitted, _working, perform_in
+from tests.hints.test_usage_hints import W, _fresh, _uncommitted, _working, perform_in, with_agent
 from tests.hints.test_worker_hints import run_in, verify_untrusted
 from tests.workers.planting import unowned_worktree
 from tests.workers.test_adopt import by_hand
 from tests.workers.test_hostile_trees import plant
 from tests.workers.world import World
-
-
-def with_agent(world: World) -> None:
-    """Run an agent in the background."""
-    _working(world)
-    perform_in(world, "git worker exec auth -d -- sleep 60")
 
 
 def hostile(world: World) -> None:

@@ -5,7 +5,7 @@ import pytest
 from gitworker.cli.command_list import SUGGESTIONS
 from tests.cli.test_hint_walk import approved, failed, in_review
 from tests.hints.case import Case, check
-from tests.hints.following import Printed, fill, follow, note, perform
+from tests.hints.following import Printed, follow, hints_of, note, perform
 from tests.workers.world import World
 
 
@@ -148,20 +148,39 @@ def test_the_hint_of_a_usage_error_helps(quiet: World, name: str) -> None:
     check(quiet, CASES[name])
 
 
+def with_agent(world: World) -> None:
+    """Run an agent in the background."""
+    _working(world)
+    perform_in(world, "git worker exec auth -d -- sleep 60")
+
+
+def paused(world: World) -> None:
+    """Pause an agent."""
+    with_agent(world)
+    perform_in(world, "git worker pause auth")
+
+
+def staged(world: World) -> None:
+    """Stage a change in the worktree."""
+    _uncommitted(world)
+    world.git("add", "a", cwd=world.path("auth"))
+
+
 # The state in which the suggestion for a word is followed; without one, auth is at work.
 STATES = {
     "review": in_review, "accept": in_review, "deny": in_review, "ship": in_review,
-    "restart": failed, "reopen": failed,
+    "restart": failed, "reopen": failed, "kill": with_agent, "unpause": paused,
+    "commit": staged, "push": _with_remote,
 }  # fmt: skip
 AGENT_WORDS = ("agent add", "agent remove")
-NEEDS_TERMINAL = ("unpause", "kill", "commit", "push")
+WITH_AGENT = ("unpause", "kill")
 
 
 # One word of those with the same suggestion.
 DISTINCT = {hint: word for word, hint in reversed(SUGGESTIONS.items())}
 
 
-@pytest.mark.parametrize("word", [one for one in DISTINCT.values() if one not in NEEDS_TERMINAL])
+@pytest.mark.parametrize("word", DISTINCT.values())
 def test_the_suggestion_for_a_word_works(quiet: World, word: str) -> None:
     """The command that is suggested for another word works in the worker's worktree."""
     STATES.get(word, _working)(quiet)
@@ -169,9 +188,12 @@ def test_the_suggestion_for_a_word_works(quiet: World, word: str) -> None:
     printed = Printed([], str(quiet.root if "cancel" in SUGGESTIONS[word] else quiet.path("auth")))
     done = perform(f"git worker {word} {name}", printed)
     assert done.status == 2, done
-    (hint,) = [line for line in done.err.splitlines() if line.startswith("hint: ")]
-    command = fill(hint.removeprefix("hint: ").partition("   # ")[0])
-    why = follow(printed, command)
+    (hint,) = hints_of(done.out, done.err)
+    try:
+        why = follow(printed, hint)
+    finally:
+        if word in WITH_AGENT:
+            perform("git worker stop auth", Printed([], str(quiet.root)))
     if word not in ("checkout", "goto", "open"):  # they need the shell's integration
         assert why is None, why
-    note(command, done.err)
+    note(hint, done.err)

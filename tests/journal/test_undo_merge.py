@@ -11,6 +11,7 @@ from gitworker.fsck.fsck import run_fsck
 from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
+from tests.hints.following import note
 from tests.workers.dirty_worktree import make_dirty, read_worktree
 from tests.workers.world import World, kept, newest, unchanged, without_heartbeat_daemon
 
@@ -358,6 +359,7 @@ def test_a_kept_worktree_that_is_out_of_sight(world: World, end: str) -> None:
     assert "git worktree repair <new-place>" in caught.value.hint
     if end == "repaired":
         world.git("worktree", "repair", str(far))
+        note(caught.value.hint.partition("   # ")[0], caught.value.message)
     elif end == "back":
         far.rename(place)
     else:

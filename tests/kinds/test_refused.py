@@ -10,6 +10,7 @@ import pytest
 from fixtures.repos import Repo, tree_bytes
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
+from tests.hints.following import note
 from tests.kinds import builders
 
 COMMANDS = (
@@ -110,7 +111,9 @@ def test_a_replay_without_the_promisor(tmp_path: Path) -> None:
     assert "hint: git fetch" in answer.err, answer
     assert facts(root) == before
     (tmp_path / "missing").rename(origin.root)
+    git(root, "fetch", "-q")
     ok(root, "approve", "auth")
+    note("git fetch", answer.err)
     assert git(root, "show", "auth/t1:README").splitlines()[1:4:2] == ["mine", "line 4"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.repo.plumbing.disk import find_fifo
 from gitworker.repo.plumbing.git import Git, GitFailed
+from tests.hints.following import note
 
 PLACES = (".gitignore", "sub/.gitignore", "sub/deeper/.gitattributes", ".git/info/exclude")
 
@@ -41,6 +42,7 @@ def test_git_does_not_wait_for_ever(repo: Repo, place: str) -> None:
     assert not (repo.root / ".git/index.lock").exists()
     fifo.unlink()
     Git(str(repo.root)).run("add", "--all")
+    note(caught.value.hint or "", caught.value.message)
 
 
 @pytest.mark.parametrize("name", ["HEAD", "index", "gitdir"])

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import Scene, scene
 from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, running, wait_until
 from tests.cli.terminal import on_terminal
+from tests.hints.following import note
 from tests.ui.conftest import TASK, Server
 
 __all__ = ["scene"]  # the fixture
@@ -83,7 +84,10 @@ def test_all_workers(server: Server, scene: Scene) -> None:
     expected = "w:all is open in the tmux session gitworker: tmux attach-session -t '$0'\n"
     assert scene.run("watch", "--all") == Answer(0, expected, "")
     assert len(server.heights(server.current("gitworker"))) == 2
-    assert scene.run("watch", "--all", "auth").status == 2
+    note("git worker spawn <worker> <task>", "no worker has a task")
+    answer = scene.run("watch", "--all", "auth")
+    assert (answer.status, answer.err.endswith("hint: git worker watch --all\n")) == (2, True)
+    note("git worker watch --all", answer.err)
 
 
 def test_a_grid_without_space(server: Server, scene: Scene) -> None:
@@ -108,6 +112,7 @@ def test_spawn_opens_the_window(server: Server, scene: Scene) -> None:
     assert server.windows() == ["work shell", f"work w:{TASK}"]
     assert server.current("work") == before
     assert scene.run("attach", TASK, env=env) == Answer(0, "", "")
+    note(f"git worker attach {TASK}", expected)
     window = server.current("work")
     assert window != before
     document = scene.run("attach", TASK, "--json", env=env).document
@@ -130,9 +135,16 @@ def test_nowhere_to_go(server: Server, scene: Scene) -> None:
     hint = f"error: no window shows task {TASK}\nhint: git worker watch {TASK}\n"
     assert scene.run("attach", TASK) == Answer(4, "", hint)
     ok(scene.root, "watch", TASK)
+    note(f"git worker watch {TASK}", hint)
     answer = scene.run("attach", TASK)
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.endswith("hint: tmux attach-session -t '$0'   # in a terminal\n")
+    words = ("attach-session", "-t", "$0")
+    with on_terminal(scene.root, *words, program="tmux") as terminal:
+        wait_until(lambda: server.tmux("list-clients", "-t", "gitworker") != "")
+        server.tmux("detach-client", "-s", "gitworker")
+        assert terminal.process.wait(DEADLINE_S) == 0
+    note("tmux attach-session -t '$0'", answer.err)
 
 
 def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> None:

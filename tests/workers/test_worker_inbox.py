@@ -115,9 +115,9 @@ def test_a_task_that_was_taken_away(world: World, kind: str) -> None:
         with pytest.raises(Refused) as caught:
             verb()
         assert caught.value.message == f"{told}, so worker auth has no task"
-        assert caught.value.hint == "git worker inbox"
+        assert caught.value.hint == "git worker inbox --as auth"
     said: list[Event] = []
-    for actor, hint in (("auth", "git worker inbox"), ("hq", "git worker show auth")):
+    for actor, hint in (("auth", "git worker inbox --as auth"), ("hq", "git worker show auth")):
         session = world.session(identity=actor, report=said.append)
         take_up_by_heartbeat(session, world.worker("auth"))
         warning = f"warning: {told}, so worker auth has no task\nhint: {hint}"

@@ -14,6 +14,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, reset
 from tests.cli.kit import run
 from tests.crash.inventory import all_bytes
+from tests.hints.following import note
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World, is_at_work, wait_until
 
@@ -136,6 +137,7 @@ def test_in_a_copied_worktree(world: World) -> None:
     answer = run(copy, "done", "--commit", "-m", "x")
     assert answer.status == 1, answer
     assert "is a copy of the worktree" in answer.err
+    assert f"hint: cd {place}   # the original\n" in answer.err
     assert world.tip("auth/login") == tip
 
 
@@ -152,6 +154,7 @@ def test_journal_of_a_copied_repository(world: World) -> None:
     assert _inventory(world.root) == before
     command, _, remark = (caught.value.hint or "").partition("   # ")
     copy.git(*command.split()[1:])
+    note(command, caught.value.message)
     assert copy.show("a", "auth/login") == "1"
     assert copy.show("new", remark.rpartition(" ")[2].rstrip(")")) == "mine"
     undo(world.session())

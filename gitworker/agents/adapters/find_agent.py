@@ -77,14 +77,15 @@ def _require_library(adapter: Adapter) -> None:
 def _last_session(session: Session, adapter: Adapter, worker: Worker) -> str:
     with session.store.read() as reader:
         last = find_run_result(reader, worker.worker_id, worker.task_id)
+    hint = f"git worker exec {worker.worker_id} --agent {adapter.name} -m <text>"
     if last is None or last.session is None or last.agent != adapter.name:
         raise Refused(
             f"worker {worker.worker_id} has no session of {adapter.name} to continue",
-            f"git worker exec {worker.worker_id} --agent {adapter.name}",
+            hint,
         )
     if not adapter.can_resume:
         raise Refused(
             f"agent {adapter.name} cannot continue a session",
-            f"git worker exec {worker.worker_id} --agent {adapter.name} -m <text>",
+            hint,
         )
     return last.session

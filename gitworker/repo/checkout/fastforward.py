@@ -318,6 +318,6 @@ def _take_back(here: Git, step: TargetMove, *, moved_from: Oid | None, worktree:
             ) from failure
     raise Conflict(
         f"{worktree} was switched to {wrong} while {step.name} was landing; nothing was landed",
-        "git worker merge",
+        "git worker merge --all",
         code="checkout_moved",
     )

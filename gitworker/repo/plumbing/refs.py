@@ -184,4 +184,5 @@ def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) 
         message = f"git could not update {ref}"
     else:
         message = f"another process moved {ref}: expected {wanted}, found {found}"
-    return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
+    hint = "git worker fsck" if actual is None else f"git reflog show {ref}"
+    return Conflict(message, hint, code="ref_moved", detail=failure.detail)

@@ -110,10 +110,10 @@ def _damage(complaint: str, directory: str) -> FailureCause | None:
             REFUSED_STATUS,
         )
     if SHALLOW.search(complaint):
-        here = f"git -C {quoted(directory)} rev-parse"
         return FailureCause(
             f"the file shallow of the repository of {directory} is damaged, so git reads no commit",
-            f'mv "$({here} --path-format=absolute --git-path shallow)" shallow.damaged'
+            f'mv "$(git -C {quoted(directory)} rev-parse --path-format=absolute'
+            ' --git-path shallow)" shallow.damaged'
             "   # in a shallow clone, then: git fetch --unshallow",
             "shallow_damaged",
             REFUSED_STATUS,

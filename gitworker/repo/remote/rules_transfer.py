@@ -96,7 +96,7 @@ HINTS = {
     TransferCause.PERMISSION: "git remote -v",
     TransferCause.NO_BRANCH: "git ls-remote --heads {remote}",
     TransferCause.NO_REPOSITORY: "git remote -v",
-    TransferCause.NETWORK: "git ls-remote {remote}",
+    TransferCause.NETWORK: "git remote -v",
     TransferCause.LOCAL_HOOK: "fix the problem that the hook reports",
     TransferCause.OTHER: "git {verb} {remote} {branch}",
 }

@@ -79,7 +79,7 @@ def rename_branch(
     is not at `tip`, and Refused if git does not allow the name.
     """
     if tip is not None and find_ref(git, old) != tip:
-        raise _moved(old, tip)
+        raise _moved(git, old, tip)
     names = (short_name(old), short_name(new))
     if log is not None:
         log.keep(old)
@@ -94,15 +94,16 @@ def rename_branch(
         ) from failure
     now = find_ref(git, new)
     if now is None or (tip is not None and not is_ancestor(git, tip, now)):
-        raise _moved(new, tip)
+        raise _moved(git, new, tip)
     if log is not None:
         log.put_back(new)
 
 
-def _moved(ref: Ref, tip: Oid | None) -> Conflict:
+def _moved(git: Git, ref: Ref, tip: Oid | None) -> Conflict:
     expected = "" if tip is None else f": expected {tip[:12]}"
+    hint = "git worker fsck" if find_ref(git, ref) is None else f"git reflog show {ref}"
     return Conflict(
-        f"another process moved {ref}{expected}", f"git reflog show {ref}", code="ref_moved"
+        f"another process moved {ref}{expected}", hint, code="ref_moved"
     )
 
 

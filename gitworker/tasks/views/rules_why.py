@@ -123,8 +123,9 @@ def _waiting(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | Non
         more = f" and {between} more" if between else ""
         words = f"it waits for {first.task}{more}, which waits for {last.task}"
     if cause is None:
-        command = f"git worker task depend {chain[-2].task if len(chain) > 1 else facts.task}"
-        return Why(f"{words}, which {_is(None)}", f"{command} --on {last.task} --drop")
+        waiting = chain[-2].task if len(chain) > 1 else facts.task
+        command = f"git worker task depend {waiting} --on {last.task} --drop"
+        return Why(f"{words}, which {_is(None)}", command)
     if cause.held and cause.status in QUEUED:
         return Why(f"{words}, which is held back", f"git worker task release {last.task}")
     if cause.status is S.READY:

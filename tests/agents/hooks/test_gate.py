@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from fixtures.repos import Repo
 from gitworker.workers.review import reject
 from tests.agents.hooks.conftest import HookedAgent
+from tests.hints.following import Printed, note, perform
 
 
 @pytest.fixture
@@ -77,7 +79,14 @@ def test_an_open_rebase_keeps_it(working: HookedAgent) -> None:
     world.advance({"README": "theirs\n"})
     with pytest.raises(AssertionError):
         world.git("rebase", "main", cwd=working.worktree)
-    assert "A rebase is open" in working.hear("Stop")
+    said = working.hear("Stop")
+    assert "A rebase is open" in said
+    Repo(working.worktree).write({"README": "both\n"})
+    world.git("add", "README", cwd=working.worktree)
+    hint = "git worker sync --continue"
+    done = perform(hint, Printed([], str(working.worktree)))
+    assert (done.status, hint in said) == (0, True), done
+    note(hint, said)
 
 
 def test_it_hands_in_if_so_configured(working: HookedAgent) -> None:

@@ -15,6 +15,7 @@ from gitworker.agents.hooks.make_worktree import make_worktree, remove_worktree
 from gitworker.bus.drain import drain
 from gitworker.errors import GitWorkerError, NotFound
 from gitworker.journal.undo.undo import undo
+from tests.hints.following import note
 from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 WORKER = "cc-login-form"
@@ -109,6 +110,9 @@ def test_loss_locked_worktree(world: World) -> None:
     world.git("worktree", "lock", "--reason", "mine", str(path))
     require_kept(world, path, "worktree_locked")
     world.git("worktree", "unlock", str(path))
+    remove_worktree(world.session(), str(path))
+    assert not path.exists()
+    note(f"git worktree unlock {path}", "is locked and stays")
 
 
 def test_loss_branch_deleted_before_landing(world: World) -> None:

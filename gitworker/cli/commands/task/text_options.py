@@ -28,7 +28,7 @@ class NewWorker(WorkerId):
         try:
             return super().convert(value, param, ctx)
         except Invalid as error:
-            raise _with_example(error, value, "git worker spawn dev") from None
+            raise _with_example(error, value, "spawn dev") from None
 
 
 class NewTask(TaskId):
@@ -40,7 +40,7 @@ class NewTask(TaskId):
             return super().convert(value, param, ctx)
         except Invalid as error:
             worker = ctx.params.get("worker") if ctx else None
-            begin = f"git worker {ctx.info_name if ctx else ''} {worker or 'dev'}"
+            begin = f"{ctx.info_name if ctx else ''} {worker or 'dev'}"
             raise _with_example(error, value, begin) from None
 
 
@@ -79,7 +79,7 @@ def read_text(message: str | None, file: str | None) -> bytes | None:
 def _with_example(error: Invalid, words: str, command: str) -> Invalid:
     """Return the error with the command for a task in words, if the value looks like words."""
     if any(character.isspace() for character in words.strip()):
-        error.hint = f"{command} -m {quoted(words)}"
+        error.hint = f"git worker {command} -m {quoted(words)}"
     return error
 
 
@@ -97,7 +97,11 @@ def _read_file(path: str) -> bytes:
 
 
 def _unreadable(path: str, error: OSError) -> NotFound:
-    return NotFound(f"cannot read the text from {path}: {error.strerror}", f"ls -l {quoted(path)}")
+    place = path
+    while place and not os.path.lexists(place):
+        place = os.path.dirname(place)
+    hint = f"ls -l {quoted(place or '.')}"
+    return NotFound(f"cannot read the text from {path}: {error.strerror}", hint)
 
 
 def _read_all(fd: int) -> bytes:
