@@ -208,13 +208,12 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
             os.makedirs(f"{paths.root}/{name}", mode=0o700, exist_ok=True)
         add_excludes(repository.common_dir)
     except OSError as error:
-        places = (paths.root, *(f"{paths.root}/{name}" for name in DIRECTORIES))
-        taken = [one for one in places if os.path.lexists(one) and not os.path.isdir(one)]
+        is_taken = os.path.lexists(paths.root) and not os.path.isdir(paths.root)
         raise Unavailable(
             f"cannot prepare the state directory {paths.root}: {error.strerror}",
-            f"mv {quoted(taken[0])} {quoted(taken[0])}.found"
-            if taken
-            else f"ls -ld {quoted(os.path.dirname(paths.root))}",
+            f"mv {quoted(paths.root)} {quoted(paths.root)}.found"
+            if is_taken
+            else f"ls -ld {quoted(paths.root)}/..",
             code="read_only",
         ) from error
     _make_link(paths, main_top)

@@ -2,6 +2,7 @@
 
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
+from gitworker.model.ref_names import BRANCHES
 from gitworker.repo.status.embedded_repositories import may_have_submodules
 from gitworker.repo.worktrees.ownership import OwnershipClaim, find_flaw
 from gitworker.rules_text import quoted
@@ -29,7 +30,7 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
         f"{worker.branch} points to a commit of the submodule {first.path} that exists only in"
         f" its worktree: {first.commit[:12]}",
         f"git -C {quoted(f'{worker.worktree}/{first.path}')} push origin"
-        f" {first.commit[:12]}:refs/heads/<new-branch>",
+        f" {first.commit[:12]}:{BRANCHES}<new-branch>",
         code="submodule_unpublished",
         detail="\n".join(f"{one.path} {one.commit}" for one in found),
     )

@@ -13,6 +13,7 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
+from gitworker.verify.verify_worktree import verify_root
 from tests.cli.test_hint_walk import failed, in_review
 from tests.hints.case import Case, by, check, two_workers
 from tests.hints.following import Printed, follow, hints_of, note, perform
@@ -44,15 +45,11 @@ def interrupted(world: World) -> None:
     assert world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
 
 
-def file_for_worktrees(world: World) -> None:
-    """Have a file where the worktrees belong."""
-    (world.root / "worktrees").write_text("mine\n")
-
-
-def file_for_logs(world: World) -> None:
-    """Have a file where a directory of the state belongs."""
-    shutil.rmtree(world.state_dir / "logs")
-    (world.state_dir / "logs").write_text("mine\n")
+def file_for_verify(world: World) -> None:
+    """Have a file where the worktrees of the verify commands belong."""
+    _working(world)
+    world.git("config", "worker.verify.commands", "true")
+    Path(verify_root(world.session())).write_text("mine\n")
 
 
 def damaged_shallow(world: World) -> None:
@@ -114,8 +111,7 @@ CASES = {
     ),
     "no-admin": Case(without_admin, W + "fsck", "mv {} {}.old"),
     "interrupted": Case(interrupted, W + "doctor", W + "recover"),
-    "file-for-worktrees": Case(file_for_worktrees, W + "spawn auth login", "mv {} {}.found"),
-    "file-for-logs": Case(file_for_logs, W + "init", "mv {} {}.found"),
+    "file-for-verify": Case(file_for_verify, W + "verify", "mv {} {}.found"),
     "shallow": Case(
         damaged_shallow, W + "approve auth",
         'mv "$(git -C {} rev-parse --path-format=absolute --git-path shallow)" shallow.damaged',

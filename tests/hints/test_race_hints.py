@@ -9,7 +9,7 @@ from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.plumbing.refs import move_ref
-from gitworker.repo.rescue.trash import move_to_trash, restore_from_trash
+from gitworker.repo.rescue.trash import TrashEntry, move_to_trash, restore_from_trash
 from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import add_worktree
 from gitworker.store.sqlite.migrate import open_database
@@ -84,7 +84,7 @@ def place_taken_meanwhile(world: World) -> None:
     restore_from_trash(entry)
 
 
-def _to_trash(world: World):  # type: ignore[no-untyped-def]
+def _to_trash(world: World) -> TrashEntry:
     place = world.path("auth")
     return move_to_trash(
         worktree=str(place), admin_dir=world.git("rev-parse", "--absolute-git-dir", cwd=place),

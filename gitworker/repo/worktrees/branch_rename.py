@@ -102,9 +102,7 @@ def rename_branch(
 def _moved(git: Git, ref: Ref, tip: Oid | None) -> Conflict:
     expected = "" if tip is None else f": expected {tip[:12]}"
     hint = "git worker fsck" if find_ref(git, ref) is None else f"git reflog show {ref}"
-    return Conflict(
-        f"another process moved {ref}{expected}", hint, code="ref_moved"
-    )
+    return Conflict(f"another process moved {ref}{expected}", hint, code="ref_moved")
 
 
 def _read(path: str) -> bytes:
