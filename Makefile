@@ -45,7 +45,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## show a change from spawn to landing on a throw-away repository
+demo: $(READY) ## show changes and a plan of eight tasks from start to landing on a throw-away repository
 	$(PY) -m fixtures.demo
 
 demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove that no message was lost
