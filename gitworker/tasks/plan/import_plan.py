@@ -21,7 +21,7 @@ from gitworker.store.records.task_specs import (
 )
 from gitworker.store.scheduling.projects import DEFAULT, all_projects
 from gitworker.store.tasks import all_task_ids, require_stored_task
-from gitworker.tasks.plan.read_plan import is_issues, read_plan
+from gitworker.tasks.plan.read_plan import ISSUES, read_plan
 from gitworker.tasks.plan.rules_import import (
     Fate,
     fate_of,
@@ -167,7 +167,7 @@ def _require_living(writer: Writer, task: PlannedTask, needs: Iterable[Need]) ->
 
 def _source(session: Session, path: str) -> str:
     """Return the name of the plan: relative to the main checkout if it is inside."""
-    if is_issues(path):
+    if path.startswith(ISSUES):
         return path
     full = os.path.realpath(path)
     top = os.path.realpath(session.main_top)

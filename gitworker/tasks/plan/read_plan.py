@@ -12,6 +12,7 @@ from gitworker.tasks.plan.rules_plan import PlannedTask, at_line, require_unique
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ISSUES = "gh:"  # the beginning of an address of issues on GitHub
 GH_TIMEOUT_S = 120
 PLAN_MAX_BYTES = 64 * 1024 * 1024
 MARKDOWN = (".md", ".markdown", ".txt")
@@ -25,7 +26,7 @@ def read_plan(path: str) -> list[PlannedTask]:
     Raises NotFound for an unreadable file, Invalid for a bad plan, with the line in the message,
     and Unavailable if `gh` is missing or fails.
     """
-    tasks = _fetch_issues(path) if is_issues(path) else _parser(path)(_read(path))
+    tasks = _fetch_issues(path) if path.startswith(ISSUES) else _parser(path)(_read(path))
     if not tasks:
         raise Invalid(
             "the plan has no open task: write '- [ ] id: Title', for example",
@@ -34,11 +35,6 @@ def read_plan(path: str) -> list[PlannedTask]:
         )
     require_unique(tasks)
     return tasks
-
-
-def is_issues(path: str) -> bool:
-    """Return whether a plan is the address of issues and not a file."""
-    return path.startswith("gh:")
 
 
 def _fetch_issues(address: str) -> list[PlannedTask]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from gitworker.errors import Invalid
 from gitworker.tasks.plan.rules_plan import PlannedTask, planned_task, without_ticked
 
-PREFIX = "gh:"
 ISSUES_MAX = 1000
 FIELDS = ("number", "title", "body", "state", "url")
 ADDRESS = re.compile(r"gh:([\w.-]+/[\w.-]+)#(\S.*)")

@@ -7,7 +7,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, TaskId
 from gitworker.tasks.plan.import_plan import json_imported, render_imported
-from gitworker.tasks.plan.read_plan import is_issues
+from gitworker.tasks.plan.read_plan import ISSUES
 
 
 @click.command("import", cls=GitworkerCommand)
@@ -47,6 +47,6 @@ def command(call: CommandLine, file: str, parent: str | None, project: str | Non
       git worker task import plan.md
       git worker task import gh:ada/website#agents
     """
-    plan = file if is_issues(file) else os.path.abspath(file)
+    plan = file if file.startswith(ISSUES) else os.path.abspath(file)
     found = call.service().import_plan(plan, parent=parent, project=project)
     call.render(found, render_imported, json_imported)
