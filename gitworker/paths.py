@@ -27,7 +27,7 @@ LOCK_MARK = "gitworker: an agent works here"
 # Our names in the state directory; other names are ignored.
 STATE_DIRECTORIES = frozenset({
     "adopted", "agents", "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks",
-    "logs", "reviews", "scratch", "spool", "verify", "workers", "worktree-config",
+    "logs", "reviews", "scratch", "spool", "verify", "workers", "workstreams", "worktree-config",
 })  # fmt: skip
 STATE_FILES = frozenset({
     "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",

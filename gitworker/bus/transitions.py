@@ -4,13 +4,13 @@ Triggers of the database copy the new state to the entity's row and refuse trans
 machine allows. No other code changes a state.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.publish import Outgoing, json_text, publish
-from gitworker.model.task import TaskEvent
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.bus.steps.record import record_transition, transition_time
+from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.log.log_event import EventType, build_log_event, build_task_event
 from gitworker.states.task_machine import task_transition
@@ -18,9 +18,6 @@ from gitworker.states.task_view import lifecycle_lines
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
 from gitworker.store.messages.transitions import (
-    NewTransition,
-    insert_transition,
-    last_transition_ms,
     set_completed,
     set_recoveries,
     set_started,
@@ -54,7 +51,7 @@ def move_worker(
         trigger=event,
         metadata=facts,
     )
-    _record(
+    record_transition(
         writer,
         machine="worker",
         entity=worker.worker_id,
@@ -90,11 +87,6 @@ def move_task(
     return task
 
 
-def transition_time(writer: Writer) -> int:
-    """Return now, but no time before the newest transition, so that the log stays ordered."""
-    return max(clock.now_ms(), last_transition_ms(writer))
-
-
 def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> StoredTask:
     target = task_transition(task.status, event)
     now = transition_time(writer)
@@ -109,7 +101,7 @@ def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> Sto
     facts = _facts(writer, task, event, target)
     stamp = clock.iso_utc(now)
     events = [build_task_event(line, task.id, timestamp=stamp, facts=facts) for line in lines]
-    _record(
+    record_transition(
         writer,
         machine="task",
         entity=task.id,
@@ -122,7 +114,21 @@ def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> Sto
     )
     if view != task.view:
         set_view(writer, task.id, view)
+    if task.workstream_id is not None:
+        _follow(writer, task.workstream_id, (task.status, target), actor)
     return require_stored_task(writer, task.id)
+
+
+def _follow(
+    writer: Writer, workstream: str, step: tuple[TaskStatus, TaskStatus], actor: str
+) -> None:
+    """Let the workstream of a task follow its step."""
+    # 4 ms, and most tasks belong to no workstream
+    from gitworker.bus.steps.workstream import follow_tasks
+    from gitworker.states.workstream_machine import decides
+
+    if decides(*step):
+        follow_tasks(writer, workstream, actor=actor)
 
 
 def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -> StoredTask:
@@ -164,31 +170,3 @@ def _facts(writer: Writer, task: StoredTask, event: TaskEvent, target: str) -> d
         "completed_at": stamp(task.completed_at_ms),
         "duration_seconds": duration,
     }
-
-
-def _record(
-    writer: Writer,
-    *,
-    machine: str,
-    entity: str,
-    version: int,
-    states: tuple[str, str, str],
-    now: int,
-    actor: str,
-    metadata: Mapping[str, object],
-    lines: list[dict[str, object]],
-) -> None:
-    from_state, event, to_state = (str(part) for part in states)
-    insert_transition(
-        writer,
-        NewTransition(
-            machine, entity, version, from_state, event, to_state, now, actor,
-            metadata=_json(metadata), lines=_json(lines),
-        ),
-    )  # fmt: skip
-
-
-def _json(value: object) -> str:
-    """Return JSON in ASCII; lone surrogates become `?` (see `json_text`)."""
-    text = json.dumps(value)
-    return json.dumps(json.loads(json_text(value))) if "\\ud" in text else text

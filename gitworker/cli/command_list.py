@@ -35,6 +35,7 @@ COMMANDS: Sections = {
     },
     "Work": {
         "task": "Plan tasks: their order, texts and dependencies.",
+        "workstream": "Group tasks that end together, and validate the whole.",
         "spawn": "Give a worker a task, with its own branch and worktree.",
         "assign": "Give the next task to a free worker.",
         "adopt": "Adopt existing work: a branch, or a worktree made by hand.",
@@ -134,6 +135,17 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "pause": "Start no more tasks of a project.",
             "resume": "Let the tasks of a paused or archived project start.",
             "archive": "Close a project for good and keep its record.",
+        },
+    },
+    "workstream": {
+        "Commands": {
+            "create": "Create a workstream and print its id.",
+            "add": "Put tasks into a workstream, all or none.",
+            "list": "List the workstreams, one row each.",
+            "show": "Show a workstream with its tasks.",
+            "validate": "Run the final validation of a workstream.",
+            "cancel": "Cancel a workstream and its tasks.",
+            "archive": "Write the archive of an ended workstream and print its path.",
         },
     },
     "msg": {

@@ -76,6 +76,16 @@ def parse_task_id(text: str) -> TaskId:
     return TaskId(text)
 
 
+def parse_workstream_id(text: str) -> str:
+    """Return `text` as the id of a workstream, which has the form of a task id."""
+    try:
+        return parse_task_id(text)
+    except Invalid as error:
+        raise Invalid(
+            error.message.replace("task id", "workstream id"), "git worker workstream create login"
+        ) from None
+
+
 def is_oid(text: str) -> bool:
     """Return whether `text` is a full object id (sha1 or sha256)."""
     return len(text) in (40, 64) and HEX.issuperset(text)

@@ -1,6 +1,9 @@
 """The states and events of a workstream: a named group of tasks that ends together."""
 
 from enum import StrEnum
+from typing import NamedTuple
+
+from gitworker.model.task import TaskStatus
 
 
 class WorkstreamState(StrEnum):
@@ -25,3 +28,17 @@ class WorkstreamEvent(StrEnum):
     VALIDATION_PASSED = "validation_passed"
     VALIDATION_FAILED = "validation_failed"
     USER_CANCELLED = "user_cancelled"
+
+
+class Member(NamedTuple):
+    """A task of a workstream."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    critical: bool
+    retry_count: int
+    assigned_agent_id: str | None
+    started_at_ms: int | None
+    completed_at_ms: int | None
+    last_error: str | None

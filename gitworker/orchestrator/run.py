@@ -28,6 +28,7 @@ from gitworker.orchestrator.carry_out import AgentCommand, carry_out
 from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.jobs.check_job import CheckJob
+from gitworker.orchestrator.jobs.chores import Chores
 from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
 from gitworker.orchestrator.rules_next import (
@@ -112,8 +113,8 @@ class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "checks", "failures", "interrupts", "is_held_up", "landing", "lines", "order",
-        "picture", "plan", "refused", "scope", "session", "skipped", "stopped", "tested",
+        "begun", "checks", "chores", "failures", "interrupts", "is_held_up", "landing", "lines",
+        "order", "picture", "plan", "refused", "scope", "session", "skipped", "stopped", "tested",
         "versions",
     )  # fmt: skip
 
@@ -126,6 +127,7 @@ class _Work:
         self.is_held_up = False
         self.landing: LandJob | None = None
         self.checks: dict[str, CheckJob] = {}
+        self.chores = Chores(session)
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
         self.failures: Counter[str] = Counter()  # starts of each task that failed
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
@@ -144,6 +146,7 @@ class _Work:
         drain(self.session)
         self._end_landing()
         self._end_checks()
+        self.chores.tick(starts=not self.interrupts.number)
         with _hold_tick(self.session):
             self._look()
             self._stop_agents()
@@ -158,7 +161,7 @@ class _Work:
             self._say(f"landing {', '.join(self.plan.land)}")
         if self.plan.actions:
             self._look()
-        return self.order.is_single or self.plan.is_over
+        return self.order.is_single or (self.plan.is_over and not self.chores.is_busy)
 
     def wait(self, waker: Waker) -> None:
         """Wait until something has changed, or until the earliest deadline."""
@@ -170,7 +173,7 @@ class _Work:
         if self.plan.running or self.checks or self.plan.is_crowded or self.is_held_up:
             left_s = min(left_s, LOOK_AT_MOST_S)
         with _process_ends(self.picture.watched) as also:
-            for job in (self.landing, *self.checks.values()):
+            for job in (self.landing, *self.checks.values(), *self.chores.validations.values()):
                 if job is not None:
                     also[job.fileno()] = select.POLLIN
             if self.interrupts.fileno() >= 0:

@@ -17,6 +17,7 @@ from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.projects import ProjectMethods
 from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
+from gitworker.service.queue.workstreams import WorkstreamMethods
 from gitworker.service.request import Request
 from gitworker.service.views import ViewMethods
 from gitworker.service.work import WorkMethods
@@ -45,6 +46,7 @@ def open_repository(
 
 
 class Service(
-    WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, CareMethods
-):
+    WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods,
+    WorkstreamMethods, CareMethods,
+):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

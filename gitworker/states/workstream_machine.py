@@ -1,9 +1,9 @@
 """The workstream machine, and the derivation of a workstream's state from its tasks."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from gitworker.model.task import TaskStatus
-from gitworker.model.task_record import Task
 from gitworker.model.workstream import WorkstreamEvent as E
 from gitworker.model.workstream import WorkstreamState as S
 from gitworker.states.engine import Machine, next_state
@@ -26,6 +26,8 @@ WORKSTREAM_MACHINE: Machine[S, E] = Machine(
 
 RUNNING = frozenset({TaskStatus.IN_PROGRESS, TaskStatus.WAITING_INPUT, TaskStatus.PAUSED})
 NOT_STARTED = frozenset({TaskStatus.DEFINED, TaskStatus.READY, TaskStatus.ASSIGNED})
+OPEN = frozenset({S.PLANNED, S.READY, S.EXECUTING})
+ENDED = frozenset({S.COMPLETED, S.FAILED, S.CANCELLED})
 
 # The events that follow from the tasks. `validation_failed` and `user_cancelled` are decisions.
 DERIVED_EVENTS = (
@@ -36,12 +38,26 @@ DERIVED_EVENTS = (
 )
 
 
+class Member(Protocol):
+    """A task of a workstream, or several in the same status."""
+
+    @property
+    def status(self) -> TaskStatus:
+        """Return the status."""
+        ...
+
+    @property
+    def critical(self) -> bool:
+        """Return whether its failure fails the workstream."""
+        ...
+
+
 def workstream_transition(state: S, event: E) -> S:
     """Return the state that `event` leads to; raise InvalidTransition if it is not allowed."""
     return next_state(WORKSTREAM_MACHINE, state, event)
 
 
-def derive_workstream_state(tasks: Iterable[Task]) -> S:
+def derive_workstream_state(tasks: Iterable[Member]) -> S:
     """Return the state that follows from the tasks.
 
     A failed critical task fails the workstream, even while others still run; the remaining tasks
@@ -63,13 +79,24 @@ def derive_workstream_state(tasks: Iterable[Task]) -> S:
     return S.EXECUTING
 
 
-def derived_event(current: S, derived: S) -> E | None:
-    """Return the event that leads from `current` to `derived`, or None if the state stays.
+def derived_events(current: S, derived: S) -> tuple[E, ...]:
+    """Return the events that lead from `current` to `derived` in order; none if the state stays.
 
-    It stays if they are equal, if there is no such step, or if only a person or the final
-    validation may take it.
+    It stays if they are equal, if there are no such steps, or if only a person or the final
+    validation may take them. A task that ends at once leads through several states.
     """
-    for event in DERIVED_EVENTS:
-        if WORKSTREAM_MACHINE.table.get((current, event)) == derived:
-            return event
-    return None
+    paths: list[tuple[S, tuple[E, ...]]] = [(current, ())]
+    for state, path in paths:
+        if state == derived:
+            return path
+        paths += [
+            (following, (*path, event))
+            for event in DERIVED_EVENTS
+            if (following := WORKSTREAM_MACHINE.table.get((state, event))) is not None
+        ]
+    return ()
+
+
+def decides(before: TaskStatus, after: TaskStatus) -> bool:
+    """Return whether a task's step can change the state of its workstream."""
+    return not {before, after} <= NOT_STARTED and not {before, after} <= RUNNING

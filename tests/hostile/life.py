@@ -75,8 +75,11 @@ REST: tuple[tuple[str, ...], ...] = (
     ("project", "pause", "web"), ("project", "resume", "web"), ("project", "archive", "web"),
     ("project", "list"), ("project", "show", "web"),
     ("task", "why", "a2"), ("task", "graph"), ("task", "import", "plan.md"),
+    ("workstream", "create", "w1", "--title", "One"), ("workstream", "add", "w1", "a3"),
+    ("workstream", "list"), ("workstream", "show", "w1"), ("workstream", "validate", "w1"),
     ("run", "--dry-run", "--", "true"), ("task", "skip", "a3"), ("task", "stop", "a1"),
     ("task", "restart", "a1"), ("task", "cancel", "a2"),
+    ("workstream", "cancel", "w1"), ("workstream", "archive", "w1"),
 )  # fmt: skip
 
 

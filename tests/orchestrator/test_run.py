@@ -16,7 +16,10 @@ from gitworker.progress import Event, Notice, Progress, ignore
 from gitworker.store.records.task_needs import change_needs
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.queue.add_task import promote_if_free
+from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tasks.queue.rules_needs import parse_needs
+from gitworker.workers.task_verbs.change import edit_task
+from gitworker.workstreams.change import NewWorkstream, create
 from tests.agents.rounds.test_limits import AGENT as LIMITED
 from tests.cli.kit import run as run_program
 from tests.cli.kit import running
@@ -249,4 +252,20 @@ def test_a_plan_as_output(world: World) -> None:
     assert results(summary) == {"epic": "landed", "form": "landed", "styles": "landed"}, summary
     rows = world.query("SELECT id, parent_task_id, is_plan_subtask FROM tasks ORDER BY id")
     assert rows == [("epic", None, 0), ("form", "epic", 1), ("styles", "epic", 1)]
+    world.require_sound()
+
+
+def test_a_workstream_is_validated_at_the_end(world: World) -> None:
+    """A run validates the workstream of its tasks, and cancels the rest of one that has failed."""
+    for name, commands in (("good", ("test -e a.txt",)), ("bad", ())):
+        create(world.session(), NewWorkstream(name, validation=commands))
+    for task, name, text in (("a", "good", COMMIT), ("b", "bad", "exit 1"), ("c", "bad", COMMIT)):
+        add(world, task, text, needs=["b"] if task == "c" else ())
+        edit_task(world.session(), task, TaskFields(workstream_id=name, max_retries=0))
+    said: list[str] = []
+    summary = carry(world, report=lambda event: said.append(str(event)))
+    assert results(summary)["a"] == "landed", summary
+    assert world.task("c").status == "CANCELLED"
+    rows = world.query("SELECT id, state, archived_at_ms IS NOT NULL FROM workstreams ORDER BY id")
+    assert rows == [("bad", "failed", 1), ("good", "completed", 1)], said
     world.require_sound()

@@ -1,4 +1,4 @@
-"""status: all workers on one screen, by six queries and one git process for any number of them."""
+"""status: all workers on one screen, by seven queries and one git process for all of them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
+    has_workstreams,
     read_verified_commits,
     read_worker_rows,
 )
@@ -49,6 +50,7 @@ from gitworker.store.records.tips import all_tips
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker.observe.workstreams import WorkstreamLine
     from gitworker.session import Session
     from gitworker.store.api import Reader
 from gitworker.store.records.screens import VerifiedCommit, WorkerRow
@@ -112,6 +114,7 @@ class StatusScreen(NamedTuple):
     tasks: tuple[tuple[str, int], ...]
     operations: tuple[OpenOperation, ...]
     events: tuple[Event, ...]
+    workstreams: tuple[WorkstreamLine, ...] = ()
 
 
 def read_status(
@@ -128,6 +131,7 @@ def read_status(
         tasks = count_tasks(reader)
         operations = unfinished_operations(reader)
         events = read_newest_events(reader, EVENTS_SHOWN)
+        workstreams = _workstreams(reader, moment.now_ms)
         findings = _findings(reader, rows, refs, session)
     shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
     named = set(refs.values()) if every_subject else shown
@@ -144,7 +148,17 @@ def read_status(
             for one in operations
         ),
         events=events,
+        workstreams=workstreams,
     )
+
+
+def _workstreams(reader: Reader, now_ms: int) -> tuple[WorkstreamLine, ...]:
+    """Return the workstreams that are not archived."""
+    if not has_workstreams(reader):
+        return ()
+    from gitworker.observe.workstreams import read_workstreams  # 3 ms, only if there are any
+
+    return read_workstreams(reader, now_ms, every=False)
 
 
 def _shown_tip(row: WorkerRow, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gitworker.observe.workers.status import OpenOperation, StatusScreen, WorkerLine
 
 SHORT = 10
+WIDE = 1000  # columns of a screen that is no terminal
 HEAD = ("WORKER", "TASK", "STATE", "AGE", "LIVE", "DONE", "+/-", "NEWS")
 STATE_COLORS = {
     "ASSIGNED": BLUE, "WORKING": CYAN, "IN_REVIEW": YELLOW, "APPROVED": GREEN, "COMPLETED": GREEN,
@@ -67,6 +68,10 @@ def render_status(
         lines += ["", cut(f"tasks: {counts}", width)]
         if stopped := stopped_among(name for name, _ in status.tasks):
             lines.append(cut(f"{ARROW}git worker task list {' '.join(stopped)}", width))
+    if status.workstreams:
+        from gitworker.observe.workstreams import render_workstreams  # 3 ms, only if there are any
+
+        lines += ["", render_workstreams(status.workstreams, width=width or WIDE, color=color)]
     if status.operations:
         lines += ["", paint("open operations", BOLD, color=color)]
         lines += [cut(_operation_text(one, status.now_ms), width) for one in status.operations]
@@ -82,6 +87,7 @@ def json_status(status: StatusScreen) -> dict[str, Any]:
         "target": {"branch": status.target, "commit": status.target_tip},
         "workers": [_json_worker(line, status.now_ms) for line in status.workers],
         "tasks": dict(status.tasks),
+        "workstreams": _json_workstreams(status),
         "operations": [
             {
                 "kind": one.kind, "worker": one.worker, "step": one.step,
@@ -91,6 +97,14 @@ def json_status(status: StatusScreen) -> dict[str, Any]:
         ],
         "events": [json_event(event) for event in status.events],
     }  # fmt: skip
+
+
+def _json_workstreams(status: StatusScreen) -> list[dict[str, Any]]:
+    if not status.workstreams:
+        return []
+    from gitworker.observe.workstreams import json_workstream  # 3 ms, only if there are any
+
+    return [json_workstream(line) for line in status.workstreams]
 
 
 def progress_text(progress: float | None) -> str:

@@ -109,6 +109,12 @@ def count_tasks(reader: Reader) -> list[tuple[str, int]]:
     return [(row["status"], row["number"]) for row in reader.rows("observe.task_counts")]
 
 
+def has_workstreams(reader: Reader) -> bool:
+    """Return whether there is a workstream that is not archived."""
+    row = reader.row("observe.has_workstreams")
+    return row is not None and bool(row["found"])
+
+
 def read_verified_commits(reader: Reader, commits: Iterable[Oid]) -> dict[Oid, VerifiedCommit]:
     """Return the newest verdict on each of these commits that was verified."""
     rows = reader.rows("observe.verified_commits", commits=json.dumps(sorted(commits)))

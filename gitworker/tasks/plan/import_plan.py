@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.bus.steps.workstream import follow_tasks
 from gitworker.errors import Refused
 from gitworker.model.task_spec import TaskSpec
 from gitworker.observe.text import count_text, few_files
@@ -35,6 +36,7 @@ from gitworker.tasks.plan.rules_import import (
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.projects.rules_project import task_refusal
 from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.join import ensure_workstream, require_open
 from gitworker.tasks.queue.promote import promote, publish_changes
 from gitworker.tasks.queue.rules_needs import need_refusal
 
@@ -99,10 +101,15 @@ def import_plan(
         open_ids = [one.id for one in all_projects(writer) if task_refusal(one.id, one, ()) is None]
         require_projects(planned, open_ids)
         now = clock.now_ms()
+        named = sorted({one.workstream_id for one in fresh if one.workstream_id is not None})
+        for name in named:
+            ensure_workstream(writer, name)
         fates = tuple(
             (task.id, _bring(writer, task, spec, known=known, now=now))
             for task, spec in zip(planned, fresh, strict=True)
         )
+        for name in named:
+            follow_tasks(writer, name, actor=session.actor)
         promote(writer, actor=session.actor)
     publish_changes(session)
     return ImportedPlan(source, fates)
@@ -135,6 +142,8 @@ def _bring(
     """Add or update one task of the plan; `known` are the tasks that existed before the import."""
     if task.id not in known:
         _require_living(writer, task, [need for need in task.needs if need.task in known])
+        if fresh.workstream_id is not None:
+            require_open(writer, fresh.workstream_id)
         insert_task_spec(writer, fresh, now)
         insert_needs(writer, task.id, task.needs)
         return Fate.ADDED
@@ -152,6 +161,8 @@ def _bring(
     if is_unstarted(status):
         new = [need for need in task.needs if need.task in known and need not in needs]
         _require_living(writer, task, new)
+        if wanted.workstream_id not in (None, old.workstream_id):
+            require_open(writer, str(wanted.workstream_id))
         update_task_spec(writer, wanted)
         change_needs(writer, task.id, task.needs)
     return fate

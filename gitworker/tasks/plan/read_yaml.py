@@ -1,11 +1,14 @@
-"""A plan in YAML: a list of tasks, or `tasks:` with one. PyYAML is an optional package."""
+"""A plan in YAML: a list of tasks, or `tasks:` with one and `workstream:` for all.
+
+PyYAML is an optional package.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import Unavailable
-from gitworker.tasks.plan.rules_plan import PlannedTask, at_line, planned_task
+from gitworker.tasks.plan.rules_plan import PlannedTask, at_line, in_workstream, planned_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +26,23 @@ def parse_yaml(text: str) -> list[PlannedTask]:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         tasks = list(_task_nodes(root))
         loader = yaml.SafeLoader("")
-        return [
+        planned = [
             planned_task(node.start_mark.line + 1, loader.construct_document(node))
             for node in tasks
         ]
+        return in_workstream(planned, _workstream(root))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "this is not YAML"
         raise at_line(mark.line + 1 if mark else 1, str(problem)) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise at_line(1, f"this is not YAML: {str(error).splitlines()[0][:80]}") from None
+
+
+def _workstream(root: Any) -> str | None:
+    """Return the workstream beside `tasks:`, if there is one."""
+    pairs = root.value if root is not None and root.id == "mapping" else ()
+    return next((value.value for key, value in pairs if key.value == "workstream"), None)
 
 
 def _task_nodes(root: Any) -> Iterator[Any]:

@@ -6,7 +6,8 @@
       The text of the task, indented, for its agent.
 
 An item without `id:` gets an id of its title. Lines of fields may follow the item. A ticked item is
-done. Other lines, nested checklists and blocks of code at the margin are no tasks.
+done. Other lines, nested checklists and blocks of code at the margin are no tasks. `workstream: ID`
+between two lines `---` at the top is for all tasks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gitworker.tasks.plan.rules_plan import (
     PlannedTask,
     at_line,
     id_of,
+    in_workstream,
     planned_task,
     without_ticked,
 )
@@ -32,6 +34,7 @@ BULLETS = ("-", "*", "+")
 BOXES = ("[ ]", "[x]", "[X]")
 FENCES = ("```", "~~~")
 MARKS = "*_`"
+RULE = "---"  # begins and ends the front matter
 
 
 class _Item(NamedTuple):
@@ -51,7 +54,21 @@ def parse_markdown(text: str) -> list[PlannedTask]:
             ticked.append(_ticked_id(item, values))
         else:
             tasks.append(planned_task(item.line, values))
-    return without_ticked(tasks, ticked)
+    return in_workstream(without_ticked(tasks, ticked), _workstream(text))
+
+
+def _workstream(text: str) -> str | None:
+    """Return the workstream that the front matter names: `workstream: NAME` between two `---`."""
+    head, *lines = text.removeprefix("\ufeff").splitlines() or [""]
+    if head.rstrip() != RULE or RULE not in (line.rstrip() for line in lines):
+        return None
+    for line in lines:
+        key, colon, value = line.partition(":")
+        if key.strip() == "workstream" and colon:
+            return value.strip().strip("'\"")
+        if line.rstrip() == RULE:
+            break
+    return None
 
 
 def _ticked_id(item: _Item, values: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.errors import GitWorkerError, Invalid
-from gitworker.model.ids import TaskId, parse_task_id
+from gitworker.model.ids import TaskId, parse_task_id, parse_workstream_id
 from gitworker.tasks.queue.rules_fields import VERIFY_WORDS, TaskFields
 from gitworker.tasks.queue.rules_needs import parse_needs
 from gitworker.tasks.rules_task_id import slug_of
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from gitworker.model.task_spec import Need
 
-TEXTS = {"title": "title", "text": "text", "agent": "agent", "project": "project_id"}
+TEXTS = {
+    "title": "title", "text": "text", "agent": "agent", "project": "project_id",
+    "workstream": "workstream_id",
+}  # fmt: skip
 NUMBERS = {"priority": "priority", "retries": "max_retries", "timeout": "timeout_s"}
 FLAGS = {"approval": "requires_approval", "critical": "critical"}
 LISTS = {
@@ -55,6 +58,22 @@ def require_unique(tasks: Iterable[PlannedTask]) -> None:
             raise at_line(
                 task.line, f"task {task.id} is in line {first.line} already: give it another id"
             )
+
+
+def in_workstream(tasks: Iterable[PlannedTask], name: object) -> list[PlannedTask]:
+    """Return the tasks in the workstream that their plan names, unless they name their own."""
+    if name is None:
+        return list(tasks)
+    try:
+        workstream = parse_workstream_id(_text("workstream", name))
+    except GitWorkerError as error:
+        raise at_line(1, error.message) from None
+    return [
+        task
+        if task.fields.workstream_id is not None
+        else task._replace(fields=task.fields._replace(workstream_id=workstream))
+        for task in tasks
+    ]
 
 
 def without_ticked(tasks: Sequence[PlannedTask], ticked: Iterable[str]) -> list[PlannedTask]:

@@ -20,6 +20,7 @@ from gitworker.store.records.task_needs import (
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.store.tasks import StoredTask, all_task_ids, find_task, require_stored_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
+from gitworker.tasks.queue.join import join
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
 from gitworker.tasks.queue.rules_needs import (
@@ -80,8 +81,10 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
         if new.parent is not None and find_task(writer, new.parent) is None:
             raise NotFound(f"there is no task {new.parent}", "git worker task list")
         require_takes_tasks(writer, spec.project_id)
-        insert_task_spec(writer, spec._replace(id=task), clock.now_ms())
+        insert_task_spec(writer, spec._replace(id=task, workstream_id=None), clock.now_ms())
         set_needs(writer, task, new.needs)
+        if spec.workstream_id is not None:
+            join(writer, spec.workstream_id, require_stored_task(writer, task), actor=session.actor)
         promote_if_free(writer, task, actor=session.actor)
         added = in_queue(writer, task)
     publish_changes(session)

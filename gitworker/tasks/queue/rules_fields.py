@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import Invalid
+from gitworker.model.ids import parse_workstream_id
 from gitworker.model.task import VerificationType
 from gitworker.tasks.rules_task_text import parse_task_text
 
@@ -18,7 +19,7 @@ VERIFY_WORDS = {
 }
 NUMBER_MAX = 10**9
 NUMBERS = (("priority", -NUMBER_MAX), ("max_retries", 0), ("timeout_s", 0))
-TEXTS = ("title", "agent")
+TEXTS = ("title", "agent", "workstream_id")
 LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths")
 
 
@@ -42,6 +43,7 @@ class TaskFields(NamedTuple):
     agent: str | None = None
     critical: bool | None = None
     project_id: str | None = None
+    workstream_id: str | None = None
 
 
 def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
@@ -61,7 +63,13 @@ def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
     if "text" in given:
         given["text"] = parse_task_text(given["text"])
     changed = spec._replace(**given)
-    return changed._replace(timeout_s=changed.timeout_s or None, agent=changed.agent or None)
+    if changed.workstream_id:
+        parse_workstream_id(changed.workstream_id)
+    return changed._replace(
+        timeout_s=changed.timeout_s or None,
+        agent=changed.agent or None,
+        workstream_id=changed.workstream_id or None,
+    )
 
 
 def _require_text(name: str, text: str) -> None:
@@ -74,4 +82,4 @@ def _require_text(name: str, text: str) -> None:
 
 
 def _shown(name: str) -> str:
-    return name.removesuffix("_s").replace("_", " ")
+    return name.removesuffix("_s").removesuffix("_id").replace("_", " ")

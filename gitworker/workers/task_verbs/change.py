@@ -22,6 +22,7 @@ from gitworker.store.tasks import assign_task, require_stored_task, set_task_err
 from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.join import join
 from gitworker.tasks.queue.promote import promote
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
 from gitworker.workers.cancel import cancel
@@ -121,7 +122,10 @@ def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
         assert spec is not None, task
         if fields.project_id is not None:
             require_takes_tasks(writer, fields.project_id)
-        update_task_spec(writer, with_fields(spec, fields))
+        wanted = with_fields(spec, fields)
+        update_task_spec(writer, wanted._replace(workstream_id=spec.workstream_id))
+        if wanted.workstream_id is not None:
+            join(writer, wanted.workstream_id, stored, actor=session.actor)
     return ChangedTask(task, stored.status, stored.assigned_agent_id)
 
 

@@ -24,7 +24,7 @@ from gitworker.states.task_view import LifecyclePosition, lifecycle_lines
 from gitworker.states.worker_machine import WORKER_MACHINE, guard_allows
 from gitworker.states.workstream_machine import (
     derive_workstream_state,
-    derived_event,
+    derived_events,
     workstream_transition,
 )
 
@@ -126,11 +126,14 @@ class World:
     def step_workstream(self) -> None:
         """Apply the state that the tasks imply, if the table has it; complete a validated one."""
         derived = derive_workstream_state(self.tasks)
-        event = derived_event(self.workstream, derived)
+        events = derived_events(self.workstream, derived)
         if self.workstream == derived == WorkstreamState.VALIDATING:
-            event = WorkstreamEvent.VALIDATION_PASSED
-        if event is None:
-            return
+            events = (WorkstreamEvent.VALIDATION_PASSED,)
+        for event in events:
+            self.move_workstream(event)
+
+    def move_workstream(self, event: WorkstreamEvent) -> None:
+        """Fire an event on the workstream."""
         before, self.workstream = self.workstream, workstream_transition(self.workstream, event)
         dropped = [task.id for task in self.tasks if task.status == TaskStatus.CANCELLED]
         self.write(

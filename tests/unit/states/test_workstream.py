@@ -9,8 +9,9 @@ from gitworker.model.task_record import Task
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.workstream_machine import (
+    decides,
     derive_workstream_state,
-    derived_event,
+    derived_events,
     workstream_transition,
 )
 from tests.unit.states import tables
@@ -80,7 +81,35 @@ def test_derived_state_applies_only_on_a_legal_pair() -> None:
     }
     for current in WorkstreamState:
         for derived in WorkstreamState:
-            assert derived_event(current, derived) == moves.get((current.value, derived.value))
+            events = derived_events(current, derived)
+            if (event := moves.get((current.value, derived.value))) is not None:
+                assert events == (event,)
+            state = current.value
+            for event in events:
+                state = next(
+                    end for (start, end), by in moves.items() if (start, by) == (state, event)
+                )
+            assert state == (derived if events else current)
+
+
+def test_a_task_that_ends_at_once_leads_through_several_states() -> None:
+    """A workstream whose only task was blocked before it ran executes and fails."""
+    assert derived_events(WorkstreamState.PLANNED, WorkstreamState.FAILED) == (
+        "all_tasks_created", "first_task_started", "critical_task_failed",
+    )  # fmt: skip
+    assert derived_events(WorkstreamState.COMPLETED, WorkstreamState.FAILED) == ()
+    assert derived_events(WorkstreamState.VALIDATING, WorkstreamState.EXECUTING) == ()
+
+
+@given(st.lists(st.sampled_from(list(TaskStatus)), max_size=4), st.sampled_from(list(TaskStatus)))
+def test_steps_that_decide_nothing(others: list[TaskStatus], before: TaskStatus) -> None:
+    """A step that decides nothing leaves the derived state as it was."""
+    for after in TaskStatus:
+        if not decides(before, after):
+            states = [
+                derive_workstream_state(made(" ".join((*others, one)))) for one in (before, after)
+            ]
+            assert states[0] == states[1]
 
 
 def test_transition_follows_the_table() -> None:

@@ -27,6 +27,8 @@ def field_options(function: AnyFunction) -> AnyFunction:
     for option in (
         click.option("--critical/--not-critical", default=None,
                      help="Whether its failure fails its workstream; default: critical."),
+        click.option("--workstream", type=Text(), metavar="NAME",
+                     help="The workstream that it belongs to."),
         click.option("--agent", metavar="NAME", help="The agent that shall do it; '' for any."),
         click.option("--project", metavar="PROJECT", help="Its project; default: default."),
         click.option("--timeout", "timeout_s", type=Seconds(min=0), metavar="S",
@@ -60,6 +62,7 @@ def read_fields(options: dict[str, Any]) -> TaskFields:
     verify = options.pop("verify")
     timeout_s = options.pop("timeout_s")
     agent = options.pop("agent")
+    workstream = options.pop("workstream")
     values = {name: options.pop(name) for name in (
         "title", "priority", "max_retries", "requires_approval", "critical",
     )}  # fmt: skip
@@ -72,4 +75,5 @@ def read_fields(options: dict[str, Any]) -> TaskFields:
         timeout_s=None if timeout_s is None else int(timeout_s),
         agent=None if agent is None else require_utf8(agent, "--agent"),
         project_id=options.pop("project"),
+        workstream_id=workstream,
     )

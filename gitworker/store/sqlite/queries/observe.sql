@@ -157,3 +157,6 @@ LEFT JOIN runs AS r ON r.id = (
     SELECT MAX(id) FROM runs WHERE worker_id = a.agent_id AND ended_at_ms IS NULL
 )
 ORDER BY a.agent_id;
+
+-- name: has_workstreams — whether there is a workstream that is not archived
+SELECT EXISTS (SELECT 1 FROM workstreams WHERE archived_at_ms IS NULL) AS found;

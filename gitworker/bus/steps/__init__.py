@@ -1,0 +1,1 @@
+"""The record of a step of any machine, and the steps of workstreams."""

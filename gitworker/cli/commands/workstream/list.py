@@ -1,0 +1,22 @@
+"""git worker workstream list."""
+
+import click
+
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
+from gitworker.workstreams.show import json_list, render_list
+
+
+@click.command("list", cls=GitworkerCommand)
+@click.option("-a", "--all", "every", is_flag=True, help="Also those that are archived.")
+@click.pass_obj
+def command(call: CommandLine, every: bool) -> None:
+    """List the workstreams, one row each.
+
+    Shows the state, the completed tasks, the time since the first task started, and the tasks by
+    status. With --json also retries, tokens and times.
+
+    \b
+      git worker workstream list --all
+    """
+    call.render(call.service().list_workstreams(every=every), render_list, json_list)

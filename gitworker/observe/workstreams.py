@@ -1,0 +1,118 @@
+"""Workstreams as their readers see them: the state, the counts of their tasks, their metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.observe.text import NOTHING, age_text, one_line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.store.api import Reader
+from gitworker.model.workstream import WorkstreamState
+from gitworker.store.planning.workstreams import (
+    Workstream,
+    all_workstreams,
+    find_workstream,
+    shares_of,
+    sums_of,
+)
+
+HEAD = ("WORKSTREAM", "STATE", "DONE", "TIME", "TASKS", "NEWS")
+DONE = "COMPLETED"
+
+
+class WorkstreamLine(NamedTuple):
+    """One workstream with its tasks by status; `running_ms` is None before its first task."""
+
+    stored: Workstream
+    tasks: tuple[tuple[str, int], ...]
+    retries: int
+    tokens: int
+    running_ms: int | None
+
+    @property
+    def done_of(self) -> tuple[int, int]:
+        """Return the number of completed tasks, and of all that were not dropped."""
+        counts = dict(self.tasks)
+        return counts.get(DONE, 0), sum(counts.values()) - counts.get("CANCELLED", 0)
+
+
+def read_workstreams(
+    reader: Reader, now_ms: int, *, every: bool = True
+) -> tuple[WorkstreamLine, ...]:
+    """Return the workstreams, oldest first; without `every` those that are not archived."""
+    found = all_workstreams(reader)
+    return tuple(
+        read_line(reader, one, now_ms) for one in found if every or one.archived_at_ms is None
+    )
+
+
+def find_line(reader: Reader, name: str, now_ms: int) -> WorkstreamLine | None:
+    """Return one workstream, or None."""
+    found = find_workstream(reader, name)
+    return None if found is None else read_line(reader, found, now_ms)
+
+
+def read_line(reader: Reader, stored: Workstream, now_ms: int) -> WorkstreamLine:
+    """Return a workstream with the counts and the metrics of its tasks."""
+    counts: Counter[str] = Counter()
+    for share in shares_of(reader, stored.id):
+        counts[share.status.value] += share.number
+    running_ms = None
+    if stored.started_at_ms is not None:
+        running_ms = max(0, (stored.ended_at_ms or now_ms) - stored.started_at_ms)
+    return WorkstreamLine(
+        stored, tuple(sorted(counts.items())), *sums_of(reader, stored.id), running_ms
+    )
+
+
+def render_workstreams(lines: Sequence[WorkstreamLine], *, width: int | None, color: bool) -> str:
+    """Return one row for each workstream."""
+    if not lines:
+        return "" if width is None else "there are no workstreams"
+    rows = [_row(line) for line in lines]
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    return "\n".join(table(HEAD, rows, width=width, color=color))
+
+
+def json_workstream(line: WorkstreamLine) -> dict[str, Any]:
+    """Return a workstream as JSON data."""
+    stored = line.stored
+    return {
+        "workstream": stored.id, "title": stored.title, "state": stored.state.value,
+        "branch": stored.branch, "validation": list(stored.validation),
+        "tasks": dict(line.tasks), "retries": line.retries, "tokens": line.tokens,
+        "running_ms": line.running_ms, "error": stored.last_error or None,
+        "created_at": _stamp(stored.created_at_ms), "started_at": _stamp(stored.started_at_ms),
+        "ended_at": _stamp(stored.ended_at_ms), "archived_at": _stamp(stored.archived_at_ms),
+        "next": next_command(stored),
+    }  # fmt: skip
+
+
+def next_command(stored: Workstream) -> str | None:
+    """Return the command that continues a workstream; None if nothing is left to do."""
+    return {
+        WorkstreamState.PLANNED: f"git worker workstream add {stored.id} <task>",
+        WorkstreamState.READY: f"git worker workstream show {stored.id}",
+        WorkstreamState.EXECUTING: f"git worker workstream show {stored.id}",
+        WorkstreamState.VALIDATING: f"git worker workstream validate {stored.id}",
+    }.get(stored.state)
+
+
+def _row(line: WorkstreamLine) -> tuple[str, ...]:
+    done, kept = line.done_of
+    counts = ", ".join(f"{number} {name}" for name, number in line.tasks)
+    return (
+        line.stored.id, line.stored.state.value, f"{done}/{kept}",
+        NOTHING if line.running_ms is None else age_text(line.running_ms), counts or NOTHING,
+        line.stored.last_error or line.stored.title,
+    )  # fmt: skip
+
+
+def _stamp(ts_ms: int | None) -> str | None:
+    return None if ts_ms is None else clock.iso_utc(ts_ms)

@@ -1,0 +1,1 @@
+"""Workstreams and automations, as stored."""

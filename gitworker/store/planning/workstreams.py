@@ -1,0 +1,153 @@
+"""Workstreams as stored, and their tasks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.model.task import TaskStatus
+from gitworker.model.workstream import Member, WorkstreamState
+
+if TYPE_CHECKING:
+    from gitworker.store.api import Reader, Row, Writer
+
+
+class Workstream(NamedTuple):
+    """A workstream's row. Its tasks land on `branch`, or on the target without one.
+
+    `validation` has its own commands. The times are epoch milliseconds.
+    """
+
+    id: str
+    title: str
+    state: WorkstreamState
+    version: int
+    state_changed_at_ms: int
+    branch: str | None
+    validation: tuple[str, ...]
+    created_at_ms: int | None
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    last_error: str
+    archived_at_ms: int | None
+
+
+class Share(NamedTuple):
+    """The number of tasks of a workstream in one status."""
+
+    status: TaskStatus
+    critical: bool
+    number: int
+
+
+class StoredStep(NamedTuple):
+    """A transition of a workstream."""
+
+    ts_ms: int
+    from_state: str
+    event: str
+    to_state: str
+    actor: str
+
+
+def insert_workstream(
+    writer: Writer, name: str, *, title: str, branch: str | None, validation: tuple[str, ...],
+    now: int,
+) -> None:  # fmt: skip
+    """Insert a planned workstream; a trigger refuses an id that exists."""
+    writer.run(
+        "workstreams.insert",
+        id=name, title=title, branch=branch, validation=json.dumps(validation), now=now,
+    )  # fmt: skip
+
+
+def find_workstream(reader: Reader, name: str) -> Workstream | None:
+    """Return a workstream, or None."""
+    row = reader.row("workstreams.by_id", id=name)
+    return None if row is None else _workstream(row)
+
+
+def all_workstreams(reader: Reader) -> list[Workstream]:
+    """Return every workstream, oldest first."""
+    return [_workstream(row) for row in reader.rows("workstreams.all")]
+
+
+def due_workstreams(reader: Reader) -> list[str]:
+    """Return the workstreams with consequences that are not carried out yet."""
+    return [row["id"] for row in reader.rows("workstreams.due")]
+
+
+def set_due(writer: Writer, name: str) -> None:
+    """Note that consequences are left to carry out."""
+    writer.run("workstreams.set_due", id=name, due=1)
+
+
+def settle_workstream(writer: Writer, name: str, *, version: int) -> None:
+    """Note that the consequences of a version are carried out; a later one stays due."""
+    writer.run("workstreams.settle", id=name, version=version)
+
+
+def set_workstream_started(writer: Writer, name: str, *, now: int) -> None:
+    """Record the start of the first task; the first record stays."""
+    writer.run("workstreams.set_started", id=name, now=now)
+
+
+def set_workstream_ended(writer: Writer, name: str, *, now: int) -> None:
+    """Record the end."""
+    writer.run("workstreams.set_ended", id=name, now=now)
+
+
+def set_workstream_error(writer: Writer, name: str, error: str) -> None:
+    """Record why a workstream failed, or could not be validated."""
+    writer.run("workstreams.set_error", id=name, error=error)
+
+
+def set_workstream_archived(writer: Writer, name: str, *, now: int) -> None:
+    """Record that the archive was written."""
+    writer.run("workstreams.set_archived", id=name, now=now)
+
+
+def shares_of(reader: Reader, name: str) -> list[Share]:
+    """Return the number of a workstream's tasks by status."""
+    return [
+        Share(TaskStatus(row["status"]), bool(row["critical"]), int(row["number"]))
+        for row in reader.rows("workstreams.shares", id=name)
+    ]
+
+
+def members_of(reader: Reader, name: str) -> list[Member]:
+    """Return the tasks of a workstream in their order."""
+    return [
+        Member(**{**row, "status": TaskStatus(row["status"]), "critical": bool(row["critical"])})
+        for row in reader.rows("workstreams.members", id=name)
+    ]
+
+
+def members_in(reader: Reader, name: str, status: TaskStatus) -> list[str]:
+    """Return the ids of a workstream's tasks in one status."""
+    rows = reader.rows("workstreams.in_status", id=name, status=status.value)
+    return [row["id"] for row in rows]
+
+
+def sums_of(reader: Reader, name: str) -> tuple[int, int]:
+    """Return the retries and the tokens of a workstream's tasks."""
+    row = reader.row("workstreams.sums", id=name)
+    assert row is not None
+    return int(row["retries"]), int(row["tokens"])
+
+
+def set_member(writer: Writer, name: str | None, task: str) -> None:
+    """Put a task into a workstream."""
+    writer.run("workstreams.set_member", id=name, task=task)
+
+
+def workstream_steps(reader: Reader, name: str) -> list[StoredStep]:
+    """Return the transitions of a workstream, oldest first."""
+    return [StoredStep(**row) for row in reader.rows("workstreams.transitions", id=name)]
+
+
+def _workstream(row: Row) -> Workstream:
+    values = dict(row)
+    values["state"] = WorkstreamState(values["state"])
+    values["validation"] = tuple(json.loads(values["validation"]))
+    return Workstream(**values)

@@ -1,0 +1,60 @@
+-- name: insert — a new workstream, planned
+INSERT INTO workstreams (id, name, branch, validation, state_changed_at_ms, created_at_ms)
+VALUES (:id, :title, :branch, :validation, :now, :now);
+
+-- name: by_id — one workstream
+SELECT id, name AS title, state, version, state_changed_at_ms, branch, validation, created_at_ms,
+    started_at_ms, ended_at_ms, last_error, archived_at_ms
+FROM workstreams WHERE id = :id;
+
+-- name: all — every workstream, oldest first
+SELECT id, name AS title, state, version, state_changed_at_ms, branch, validation, created_at_ms,
+    started_at_ms, ended_at_ms, last_error, archived_at_ms
+FROM workstreams ORDER BY COALESCE(created_at_ms, state_changed_at_ms), id;
+
+-- name: due — workstreams with consequences that are not carried out yet
+SELECT id FROM workstreams INDEXED BY idx_workstreams_due WHERE is_due = 1 ORDER BY id;
+
+-- name: set_due — note whether consequences are left to carry out
+UPDATE workstreams SET is_due = :due WHERE id = :id AND is_due <> :due;
+
+-- name: settle — note that the consequences of this version are carried out
+UPDATE workstreams SET is_due = 0 WHERE id = :id AND version = :version;
+
+-- name: set_started — the start of its first task
+UPDATE workstreams SET started_at_ms = :now WHERE id = :id AND started_at_ms IS NULL;
+
+-- name: set_ended — its end
+UPDATE workstreams SET ended_at_ms = :now WHERE id = :id;
+
+-- name: set_error — why it failed, or could not be validated
+UPDATE workstreams SET last_error = :error WHERE id = :id;
+
+-- name: set_archived — when its archive was written
+UPDATE workstreams SET archived_at_ms = :now WHERE id = :id;
+
+-- name: shares — the number of its tasks by status and by whether they are critical
+SELECT status, critical, COUNT(*) AS number FROM tasks INDEXED BY idx_tasks_workstream
+WHERE workstream_id = :id GROUP BY status, critical;
+
+-- name: members — its tasks, in their order
+SELECT id, title, status, critical, retry_count, assigned_agent_id, started_at_ms, completed_at_ms,
+    last_error
+FROM tasks INDEXED BY idx_tasks_workstream WHERE workstream_id = :id
+ORDER BY priority, created_at_ms, position, id;
+
+-- name: in_status — its tasks in one status
+SELECT id FROM tasks INDEXED BY idx_tasks_workstream
+WHERE workstream_id = :id AND status = :status ORDER BY id;
+
+-- name: sums — the retries and the tokens of its tasks
+SELECT (SELECT COALESCE(SUM(retry_count), 0) FROM tasks WHERE workstream_id = :id) AS retries,
+    COALESCE(SUM(COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)), 0) AS tokens
+FROM runs WHERE task_id IN (SELECT id FROM tasks WHERE workstream_id = :id);
+
+-- name: set_member — put a task into a workstream
+UPDATE tasks SET workstream_id = :id WHERE id = :task;
+
+-- name: transitions — its transitions, oldest first
+SELECT ts_ms, from_state, event, to_state, actor FROM transitions
+WHERE machine = 'workstream' AND entity_id = :id ORDER BY version;

@@ -1,0 +1,1 @@
+"""Workstreams: groups of tasks that end together, their final validation, and their archive."""
