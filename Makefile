@@ -23,8 +23,9 @@ BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
 FAST := not whole and not slow and not peers and not agents and not house
-# Real agents for the tests marked `agents`.
+# Real agents for the tests marked `agents`, and the one of `make demo-agent`.
 AGENTS_DIR := .agents
+AGENT ?= qwen
 AGENTS ?= claude codex qwen gemini opencode aider
 # CI measures coverage during the tests, so that `make check` need not repeat them.
 COVER ?= $(CI)
@@ -40,13 +41,17 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env test-all clean
+.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## show changes and a plan of eight tasks from start to landing on a throw-away repository
 	$(PY) -m fixtures.demo
+
+demo-agent: $(READY) ## let the real agent AGENT do one task for a scripted model; installs it into .agents (network)
+	@test -x $(AGENTS_DIR)/bin/$(AGENT) || fixtures/install_agents $(AGENTS_DIR) $(AGENT)
+	$(PY) -m fixtures.demo_real_agent $(AGENT)
 
 demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove that no message was lost
 	$(PY) -m fixtures.demo_bus
