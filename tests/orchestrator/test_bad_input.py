@@ -105,7 +105,8 @@ def test_a_plan_of_100_000_tasks(world: World) -> None:
             for n in range(HUGE_TASKS)
         )
     )
-    words = ("run", str(path), "--max", "2", "--land", "--json", "--", agent_of(world))
+    assert run_program(world.root, "task", "import", str(path)).status == 0
+    words = ("run", "--max", "2", "--land", "--json", "--", agent_of(world))
     answer = run_program(world.root, *words)
     assert answer.status == 0, answer.err
     landed = [one["task"] for one in answer.document["tasks"] if one["result"] == "landed"]

@@ -34,7 +34,7 @@ def test_chaos(tmp_path: Path, company: str) -> None:
     write_plan(plan, tasks=TASKS, time_limit_s=TIME_LIMIT_S, dice=dice)
     ok(world.root, "task", "import", str(plan))
     others, killed = COMPANIES[company]
-    kills = orchestrate(world, agent, killed=killed, others=others, limit_s=120 * SCALE, dice=dice)
+    kills = orchestrate(world, agent, killed=killed, others=others, limit_s=300 * SCALE, dice=dice)
     statuses = Counter(status for (status,) in world.query("SELECT status FROM tasks"))
     runs = Counter(outcome for (outcome,) in world.query("SELECT outcome FROM runs"))
     print(f"{TASKS} tasks {dict(statuses)}, runs {dict(runs)}, {kills} kills")
