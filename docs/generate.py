@@ -84,6 +84,8 @@ SETTING_TEXTS = {
     "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: no limit.",
     "orchestrator_avoid_overlap": "Whether a task waits while one runs that changes the same paths:"
     " its declared ones (`task add --path`), or else those of the work on which it is stacked.",
+    "orchestrator_quiet_hours": "Hours in which `run` continues no agent after a limit, in local"
+    " time: `22:00-07:00`.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }

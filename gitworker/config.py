@@ -6,6 +6,7 @@ no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment. A list is
 in the file; elsewhere it has one item a line.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -67,6 +68,7 @@ class Settings(NamedTuple):
     gc_days: int = 7
     gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
     orchestrator_avoid_overlap: bool = True
+    orchestrator_quiet_hours: str = ""  # HH:MM-HH:MM, local time; empty: none
     radar_enabled: bool = True
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
@@ -81,6 +83,7 @@ ROOMS = (
 )  # fmt: skip
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"
+HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
 
 
 def load_settings(
@@ -237,6 +240,8 @@ def _checked(name: str, value: object, origin: str) -> object:
         raise InvalidSetting(f"{origin}: {key_of(name)} has a NUL byte")
     if name == "agents_limits" and isinstance(value, tuple):
         _require_type_limits(value, origin)
+    if name == "orchestrator_quiet_hours" and value and not HOURS.fullmatch(str(value)):
+        raise InvalidSetting(f"{origin}: {key_of(name)} is {value!r}, not HH:MM-HH:MM")
     if name in AT_LEAST_ONE and value == 0:
         raise InvalidSetting(f"{origin}: {key_of(name)} is 0; it must be at least 1")
     if name == "worktree_root":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.agents.adapters.report import RunReport
+from gitworker.agents.adapters.rules_failure import Failure
 from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
+from gitworker.agents.rounds.rules_rounds import pause_s
 from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Refused, Unavailable
 from gitworker.lifecycle.fail import fail, pause, recover, stop
@@ -19,7 +21,7 @@ from gitworker.model.run_outcome import OF_STATE, Outcome, RunOutcome
 from gitworker.observe.usage_limit import limit_text
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
-from gitworker.store.records.run_results import RunReportRow, record_report
+from gitworker.store.records.run_results import RunReportRow, count_runs, record_report
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
@@ -148,12 +150,21 @@ def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outco
     """Fail the worker; if its model's vendor has a limit, pause its task instead."""
     report = ending.report
     if report is not None and report.failure is not None and report.failure.is_limit:
-        worker, limit = pause(session, run.worker), report.failure
+        limit = report.failure
+        worker = pause(session, run.worker, until_ms=_limit_end(session, run, limit))
         words = limit_text(limit.kind, report.agent, limit.resets_at_ms)
         text = f"{run.worker} is {worker.state} and waits: {words}"
         return Outcome(RunOutcome.WAITING, f"{text}\nhint: git worker resume {run.worker}")
     failed = fail(session, run.worker, reason=reason)
     return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
+
+
+def _limit_end(session: Session, run: AgentRun, limit: Failure) -> int:
+    """Return the time at which a paused task may continue."""
+    with session.store.read() as reader:
+        tries = count_runs(reader, run.worker, run.task).limits + 1
+    now = clock.now_ms()
+    return now + int(pause_s(limit.kind, limit.resets_at_ms, tries=tries, now=now) * 1000)
 
 
 def _bind_to_caller(session: Session, run: AgentRun) -> None:

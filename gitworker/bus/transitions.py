@@ -139,6 +139,8 @@ def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -
         set_completed(writer, task.id, now=now)
     elif event is TaskEvent.RETRY:
         set_task_retry(writer, task.id, count=task.retry_count + 1, resume_after_ms=None)
+    elif event in (TaskEvent.RESUME_TIMER, TaskEvent.ADMIN_RESTART) and task.resume_after_ms:
+        set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=None)
     elif event is TaskEvent.AGENT_COMPLETED:
         set_recoveries(writer, task.id, number=0)
     elif event is TaskEvent.RECOVERY:

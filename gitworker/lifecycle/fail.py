@@ -15,7 +15,7 @@ from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.states.worker_machine import state_words
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.tasks import set_task_error
+from gitworker.store.tasks import set_task_error, set_task_retry
 from gitworker.store.workers import (
     Worker,
     load_worker,
@@ -61,7 +61,7 @@ def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> 
     )
 
 
-def pause(session: Session, name: str) -> Worker:
+def pause(session: Session, name: str, *, until_ms: int | None = None) -> Worker:
     """Record that the worker's task waits for the end of a limit of its model's vendor.
 
     The worker stays WORKING, and no heartbeat is expected until its next start. No attempt is
@@ -70,7 +70,9 @@ def pause(session: Session, name: str) -> Worker:
     drain(session)
     with session.store.write() as writer:
         worker = load_worker(writer, require_worker(writer, name, session).worker_id)
-        advance_task(writer, worker, WorkerTaskEvent.TOKENS_EXHAUSTED, actor=session.actor)
+        task = advance_task(writer, worker, WorkerTaskEvent.TOKENS_EXHAUSTED, actor=session.actor)
+        if task is not None and until_ms is not None:
+            set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=until_ms)
     publish_views(session, worker.worker_id)
     return worker
 

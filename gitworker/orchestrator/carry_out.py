@@ -45,9 +45,9 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
     Raises the errors of the use case; the state then decides what is next. A worker that got
     its task without being able to start its agent is freed from it again.
     """
-    command = _wished(session, command, action.task)
+    command = wished_agent(session, command, action.task)
     if action.step in STARTS:
-        _require_admitted(session, command, action, slot)
+        require_start(session, command, action, slot)
     if action.step is Step.FAIL:
         fail(session, action.worker, reason=NOTHING_DONE)
     elif action.step is Step.RECOVER:
@@ -62,7 +62,7 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
         _start(session, command, slot.worker, _prompt_options(session, command, action.step, slot))
 
 
-def _require_admitted(
+def require_start(
     session: Session, command: AgentCommand, action: Action, slot: Slot | None
 ) -> None:
     """Raise the refusal of a start before a worktree is made for it."""
@@ -75,7 +75,7 @@ def _require_admitted(
         )  # fmt: skip
 
 
-def _wished(session: Session, command: AgentCommand, task: str) -> AgentCommand:
+def wished_agent(session: Session, command: AgentCommand, task: str) -> AgentCommand:
     """Return the agent that a task wishes for, else that of the run, with the shorter limit."""
     with session.store.read() as reader:
         spec = find_task_spec(reader, task)

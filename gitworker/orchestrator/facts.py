@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker import clock
 from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
 from gitworker.liveness.origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
@@ -15,6 +16,7 @@ from gitworker.orchestrator.rules_next import (
     is_slot,
 )
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
+from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
@@ -38,6 +40,12 @@ class Slot(NamedTuple):
     run: Run | None
     facts: SlotFacts
     test_commands: tuple[str, ...] = ()
+
+    def verified(self, verdicts: Mapping[str, tuple[int, bool]]) -> Slot:
+        """Return the slot with the verdict of another agent on its present work, if it has one."""
+        version, verdict = verdicts.get(self.worker.worker_id, (None, None))
+        known = verdict if version == self.worker.version else None
+        return self._replace(facts=self.facts._replace(is_verified=known))
 
 
 class Picture(NamedTuple):
@@ -76,17 +84,22 @@ def read_picture(
     skipped: Mapping[str, str],
     refused: Mapping[str, int],
     tested: Mapping[str, int],
+    verified: Mapping[str, tuple[int, bool]] | None = None,
+    resumes: bool = True,
 ) -> Picture:
     """Read the slots of an agent, of which `agents` may run, and the tasks that can start.
 
-    `refused` maps workers whose landing was refused to the version of their row, `tested` those
-    whose tests have passed.
+    Without `resumes` no agent continues by itself after a limit. `refused` maps workers whose
+    landing was refused to the version of their row, `tested` those whose tests have passed, and
+    `verified` those with a verdict of another agent (False: none that counts).
     """
     with session.store.read() as reader:
         ours = workers_assigned_by(reader, ORCHESTRATOR)
         workers = all_workers(reader)
         slots = {
-            str(one.worker_id): _slot(reader, session.paths, one, refused, tested)
+            str(one.worker_id): _resuming(
+                session, _slot(reader, session.paths, one, refused, tested), resumes=resumes
+            ).verified(verified or {})
             for one in workers
             if one.worker_id in ours and is_slot(one.worker_id, agent)
         }
@@ -101,6 +114,17 @@ def read_picture(
         is_kept=queue.is_kept,
     )
     return Picture(slots, facts, queue)
+
+
+def _resuming(session: Session, slot: Slot, *, resumes: bool) -> Slot:
+    """Return a slot whose limit ends after the quiet hours, or, without `resumes`, never."""
+    end_ms = slot.facts.wait_until_ms
+    if end_ms is None:
+        return slot
+    hours, text = session.settings.orchestrator_quiet_hours, clock.local_seconds(end_ms)
+    minute = int(text[11:13]) * 60 + int(text[14:16])
+    end = after_quiet(end_ms, hours, minute=minute) if resumes else None
+    return slot._replace(facts=slot.facts._replace(wait_until_ms=end))
 
 
 def _slot(

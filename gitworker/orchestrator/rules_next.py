@@ -50,6 +50,7 @@ class SlotFacts(NamedTuple):
     `lives`: its agent or its supervisor runs. `rounds` counts the runs that handed in, or whose
     work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
     of this version was refused. `has_tests`: the test commands of its task have not passed yet.
+    `is_verified` is the verdict of another agent: True if it passed, False if none counts.
     """
 
     worker: str
@@ -70,6 +71,7 @@ class SlotFacts(NamedTuple):
     has_tests: bool = False
     verification: VerificationType | None = VerificationType.AUTO_TEST
     is_held: bool = False
+    is_verified: bool | None = None
 
     @property
     def real_state(self) -> WorkerState:
@@ -138,7 +140,7 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     state = slot.real_state
     if slot.lives:
         return Step.RUN
-    if state is WorkerState.IN_REVIEW and slot.has_tests and limits.starts:
+    if state is WorkerState.IN_REVIEW and limits.starts and (slot.has_tests or wants_agent(slot)):
         return Step.CHECK
     if state in HANDED_IN:
         return Step.LAND if _may_land(slot, limits) else Step.REVIEW
@@ -155,6 +157,11 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     if not slot.has_run:
         return Step.LEAVE
     return AFTER_RUN.get(slot.outcome, Step.FAIL)
+
+
+def wants_agent(slot: SlotFacts) -> bool:
+    """Return whether another agent shall verify the work of a slot, and none has yet."""
+    return slot.verification is VerificationType.QA_AGENT and slot.is_verified is None
 
 
 AFTER_RUN: Mapping[str | None, Step] = MappingProxyType(
@@ -228,7 +235,9 @@ def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
 
 def _may_land(slot: SlotFacts, limits: Limits) -> bool:
     """Return whether a slot's work lands without a person: approved, or without a need for it."""
-    is_automatic = slot.verification is VerificationType.AUTO_TEST and not slot.requires_approval
+    by_tests = slot.verification is VerificationType.AUTO_TEST
+    by_agent = slot.verification is VerificationType.QA_AGENT and slot.is_verified is True
+    is_automatic = (by_tests or by_agent) and not slot.requires_approval
     is_allowed = slot.real_state is WorkerState.APPROVED or is_automatic
     return limits.lands and limits.starts and is_allowed and not slot.is_refused
 

@@ -24,18 +24,25 @@ from gitworker.bus.following.listen import listen
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
-from gitworker.orchestrator.carry_out import AgentCommand, carry_out
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
+from gitworker.orchestrator.carry_out import (
+    AgentCommand,
+    carry_out,
+    require_start,
+    wished_agent,
+)
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, Slot, read_picture
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.jobs.check_job import CheckJob
 from gitworker.orchestrator.jobs.chores import Chores
 from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
+from gitworker.orchestrator.jobs.qa_job import QaJob
 from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
 from gitworker.orchestrator.rules_next import (
     DEFAULT_AGENT,
     Action,
     Limits,
     Plan,
+    Step,
     decide,
     passes,
 )
@@ -63,7 +70,8 @@ class RunOrder(NamedTuple):
 
     `agents` run at once (None: the project's number). `lands`: work that needs no approval lands.
     `begins` new tasks at most (None: no limit; 0: only work that has begun goes on). `is_single`:
-    one tick. `plan` is a file with tasks that are brought into the queue first.
+    one tick. `plan` is a file with tasks that are brought into the queue first. `resumes`: an agent
+    continues by itself after a limit of its model's vendor.
     """
 
     command: AgentCommand
@@ -72,6 +80,7 @@ class RunOrder(NamedTuple):
     begins: int | None = None
     is_single: bool = False
     plan: str | None = None
+    resumes: bool = True
 
     @property
     def agent(self) -> str:
@@ -115,7 +124,7 @@ class _Work:
     __slots__ = (
         "begun", "checks", "chores", "failures", "interrupts", "is_held_up", "landing", "lines",
         "order", "picture", "plan", "refused", "scope", "session", "skipped", "stopped", "tested",
-        "versions",
+        "verified", "versions",
     )  # fmt: skip
 
     def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
@@ -126,8 +135,9 @@ class _Work:
         self.stopped = False
         self.is_held_up = False
         self.landing: LandJob | None = None
-        self.checks: dict[str, CheckJob] = {}
         self.chores = Chores(session)
+        self.checks: dict[str, CheckJob | QaJob] = {}
+        self.verified: dict[str, tuple[int, bool]] = {}  # workers with a verdict of an agent
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
         self.failures: Counter[str] = Counter()  # starts of each task that failed
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
@@ -153,15 +163,30 @@ class _Work:
             for action in self.plan.actions:
                 self._act(action)
         for worker in self.plan.check:
-            slot = self.picture.slots[worker]
-            self.checks[worker] = CheckJob(self.session, slot.worker, slot.test_commands)
-            self._say(f"testing {slot.worker.task} ({worker})")
+            self._begin_check(self.picture.slots[worker])
         if self.plan.land:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
         if self.plan.actions:
             self._look()
         return self.order.is_single or (self.plan.is_over and not self.chores.is_busy)
+
+    def _begin_check(self, slot: Slot) -> None:
+        """Start the tests of a task, or after them the agent that is to verify it."""
+        worker, task = slot.worker, slot.worker.task
+        if slot.facts.has_tests:
+            self.checks[worker.worker_id] = CheckJob(self.session, worker, slot.test_commands)
+            self._say(f"testing {task} ({worker.worker_id})")
+            return
+        try:
+            command = wished_agent(self.session, self.order.command, task)
+            require_start(self.session, command, Action(Step.CHECK, worker.worker_id, task), slot)
+            self.checks[worker.worker_id] = QaJob(self.session, worker, command.name, command.words)
+        except GitWorkerError as error:
+            self.verified[worker.worker_id] = (worker.version, False)
+            self._say(f"{task} could not be verified: {error.message}")
+            return
+        self._say(f"another agent verifies {task} ({worker.worker_id})")
 
     def wait(self, waker: Waker) -> None:
         """Wait until something has changed, or until the earliest deadline."""
@@ -194,7 +219,8 @@ class _Work:
         """Read the facts, report the changes, and decide."""
         self.picture = read_picture(
             self.session, self.order.agent, agents=self.order.agents, skipped=self.skipped,
-            refused=self.versions, tested=self.tested,
+            refused=self.versions, tested=self.tested, verified=self.verified,
+            resumes=self.order.resumes,
         )  # fmt: skip
         self._note_refused()
         for one in read_results(self.session, self.picture, self._obstacles()):
@@ -255,10 +281,19 @@ class _Work:
             if not job.has_ended():
                 continue
             del self.checks[worker]
-            note = job.failure
-            if note is None:
+            if isinstance(job, QaJob):
+                verdict = job.verdict()
+                self.verified[worker] = (job.version, verdict is not None)
+                if verdict is None:
+                    self._say(f"{worker} has no verdict that counts: it waits for a person")
+                if verdict is None or verdict.is_passed:
+                    continue
+                note = verdict.note or "the agent that verified the work found a fault"
+            elif (failure := job.failure) is None:
                 self.tested[worker] = job.version
                 continue
+            else:
+                note = failure
             try:
                 reject(self.session._replace(actor=VERIFIER), worker, note=note)
             except GitWorkerError as error:  # a person was faster, or the work has changed

@@ -8,8 +8,10 @@ import pytest
 
 from gitworker import clock
 from gitworker.errors import Invalid, NotFound, Refused
+from gitworker.model.task import VerificationType
 from gitworker.model.task_spec import TaskSpec
 from gitworker.orchestrator.carry_out import AgentCommand
+from gitworker.orchestrator.facts import read_picture
 from gitworker.orchestrator.results import RunSummary
 from gitworker.orchestrator.run import RunOrder, plan_run, run
 from gitworker.progress import Event, Notice, Progress, ignore
@@ -30,6 +32,11 @@ AGENT = """\
 #!/bin/sh
 echo "$GITWORKER_ID $GITWORKER_TASK $(head -1 "$GITWORKER_PROMPT_FILE")" >>"$GITWORKER_STATE/seen"
 case "$(cat "$GITWORKER_PROMPT_FILE")" in
+"Review the change"*)
+    test -e "$GITWORKER_STATE/void" && exit
+    result=FAIL; test -e again.txt && result=PASS
+    printf 'A file is missing.\\nCOMMAND: ls\\nSTATUS: 0\\nVERDICT: %s\\n' "$result" ;;
+*"A file is missing."*) touch again.txt; git add -A; git commit -q -m Again ;;
 *"it conflicts with"*)
     git worker sync; echo both >README; git add README; GIT_EDITOR=true git worker sync --continue
     git commit -q --allow-empty -m "Both" ;;
@@ -64,11 +71,20 @@ def agent_of(world: World) -> str:
 
 
 def add(
-    world: World, task: str, text: str = COMMIT, *, needs: Iterable[str] = (), tests: str = ""
+    world: World,
+    task: str,
+    text: str = COMMIT,
+    *,
+    needs: Iterable[str] = (),
+    tests: str = "",
+    verify: VerificationType = VerificationType.AUTO_TEST,
 ) -> None:
     """Add a task to the queue; it is READY unless it needs others."""
     with world.session().store.write() as writer:
-        spec = TaskSpec(task, text=text, max_retries=2, test_commands=(tests,) if tests else ())
+        spec = TaskSpec(
+            task, text=text, max_retries=2, test_commands=(tests,) if tests else (),
+            verification_type=verify,
+        )  # fmt: skip
         insert_task_spec(writer, spec, clock.now_ms())
         change_needs(writer, task, parse_needs(needs))
         promote_if_free(writer, task, actor="hq")
@@ -164,6 +180,26 @@ def test_the_tests_of_a_task_decide(world: World) -> None:
     assert len(seen(world)) == 2
 
 
+def test_another_agent_verifies(world: World) -> None:
+    """Its reasons go back to the author, and work that passes with evidence lands."""
+    add(world, "t1", verify=VerificationType.QA_AGENT)
+    assert results(carry(world)) == {"t1": "landed"}
+    assert world.show("again.txt") == ""
+    entries = [one["message"] for one in world.messages("log") if one.get("event") == "qa_verdict"]
+    assert [text.partition(";")[0] for text in entries] == [
+        "verified by agent.sh: failed", "verified by agent.sh: passed"
+    ]  # fmt: skip
+    assert "`ls` ended with status 0 on tree " in entries[1]
+
+
+def test_a_verdict_without_evidence_is_left_to_a_person(world: World) -> None:
+    """The work waits for a person if the agent names no command."""
+    (world.state_dir / "void").touch()
+    add(world, "t1", verify=VerificationType.QA_AGENT)
+    assert results(carry(world)) == {"t1": "in review"}
+    assert len(seen(world)) == 2
+
+
 def test_a_killed_agent_is_recovered(world: World) -> None:
     """If agent and supervisor were killed, the worker continues its task at once."""
     add(world, "t1", f"test -e x && {{ {COMMIT}; }} || {{ touch x; kill -9 $PPID $$; }}")
@@ -225,15 +261,21 @@ def test_an_interrupted_run_is_continued(world: World) -> None:
     world.require_sound()
 
 
-def test_a_limit_is_waited_for(world: World) -> None:
-    """After a limit of its model a known agent continues its session, and no attempt is counted."""
+def limited(world: World) -> AgentCommand:
+    """Return an agent that meets a limit of one second."""
     program = Path(agent_of(world))
     program.write_text(LIMITED)
     for name, value in (("command", str(program)), ("resume", str(program)), ("input", "prompt"),
                         ("stream", "claude")):  # fmt: skip
         world.git("config", f"worker.agents.own.{name}", value)
     add(world, "t1", "Go")
-    summary = carry(world, command=AgentCommand("own", ()))
+    return AgentCommand("own", ())
+
+
+def test_a_limit_is_waited_for(world: World) -> None:
+    """After a limit of its model a known agent continues its session, and no attempt is counted."""
+    command = limited(world)
+    summary = carry(world, command=command)
     assert results(summary) == {"t1": "landed"}
     assert "The limit of your model has ended." in (world.state_dir / "seen").read_text()
     assert (world.task("t1").retry_count, len(world.messages("agent_started"))) == (0, 2)
@@ -269,3 +311,17 @@ def test_a_workstream_is_validated_at_the_end(world: World) -> None:
     rows = world.query("SELECT id, state, archived_at_ms IS NOT NULL FROM workstreams ORDER BY id")
     assert rows == [("bad", "failed", 1), ("good", "completed", 1)], said
     world.require_sound()
+
+
+def test_a_limit_may_wait_for_a_person(world: World) -> None:
+    """Without automatic resumption, and in quiet hours, a run leaves the task paused."""
+    summary = carry(world, command=limited(world), resumes=False)
+    assert results(summary) == {"t1": "waiting"}
+    assert world.states("own-1", "t1") == ("WORKING", "PAUSED")
+    hour = int(clock.local_seconds(clock.now_ms())[11:13])
+    quiet = f"{hour:02}:00-{(hour + 3) % 24:02}:00"
+    world.git("config", "worker.orchestrator.quiet-hours", quiet)
+    picture = read_picture(world.session(), "own", agents=1, skipped={}, refused={}, tested={})
+    (slot,) = picture.facts.slots
+    assert (slot.wait_until_ms or 0) > clock.now_ms() + 3_600_000
+    assert len(world.messages("agent_started")) == 1

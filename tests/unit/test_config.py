@@ -34,6 +34,9 @@ def test_precedence() -> None:
     assert load(None, config).claims_lease_s == 2
 
 
+FORMS = {"agents_limits": "x=1", "orchestrator_quiet_hours": "22:00-07:00"}
+
+
 def test_every_setting_has_its_three_names() -> None:
     """Each field but the target is reached from the file, git config and the environment."""
     for field, default in Settings._field_defaults.items():
@@ -41,9 +44,9 @@ def test_every_setting_has_its_three_names() -> None:
             continue
         dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
-        value = {"str": "x", "int": "7", "bool": "false", "tuple": "x"}[type(default).__name__]
-        value = "x=1" if field == "agents_limits" else value
-        shown = {"str": '"x"', "tuple": f'["{value}"]'}.get(type(default).__name__, value)
+        kinds = {"str": "x", "int": "7", "bool": "false", "tuple": "x"}
+        value = FORMS.get(field, kinds[type(default).__name__])
+        shown = {"str": f'"{value}"', "tuple": f'["{value}"]'}.get(type(default).__name__, value)
         file = f"[{room}]\n{name} = {shown}\n" if dot else f"{name} = {shown}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
@@ -58,6 +61,14 @@ def test_limits_of_kinds_of_agents() -> None:
     for line in ("claude", "claude=x", "=2", "my agent=2"):
         with pytest.raises(Invalid, match="is not NAME=NUMBER"):
             load(None, {"worker.agents.limits": line})
+
+
+def test_quiet_hours() -> None:
+    """Quiet hours are two times of the day."""
+    assert load(None, {}, {"GITWORKER_ORCHESTRATOR_QUIET_HOURS": ""}).orchestrator_quiet_hours == ""
+    for text in ("22-7", "24:00-07:00", "22:00"):
+        with pytest.raises(Invalid, match="HH:MM-HH:MM"):
+            load(None, {"worker.orchestrator.quiet-hours": text})
 
 
 def test_lists() -> None:

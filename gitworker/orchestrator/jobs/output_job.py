@@ -13,7 +13,7 @@ from gitworker.processes.table import find_start
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 CHUNK = 65_536
 
@@ -24,9 +24,17 @@ class OutputJob:
     An interrupt of our terminal does not reach it. After `limit_s` seconds it is killed.
     """
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, limit_s: float | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        limit_s: float | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         left_out = (*LOCAL_ENV, HELD_ENV)
-        env = {name: value for name, value in os.environ.items() if name not in left_out}
+        if env is None:
+            env = {name: value for name, value in os.environ.items() if name not in left_out}
         self.output = bytearray()
         self._pid, self._fd = start_readable(list(argv), cwd=cwd, env=env)
         self._start = find_start(self._pid)

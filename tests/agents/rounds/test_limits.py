@@ -53,6 +53,7 @@ def test_a_limit_pauses_the_task(auth: SupervisedWorker) -> None:
         task = find_task(reader, "t1")
     assert task is not None
     assert (auth.state(), task.status, task.retry_count) == ("WORKING", "PAUSED", 0)
+    assert abs((task.resume_after_ms or 0) - END_MS) < 60_000
     words = f"usage limit of claude until {clock.local_minutes(END_MS, clock.now_ms())}"
     (item,) = read_inbox(session).items
     assert (item.kind, item.text, item.command) == ("blocked", words, "git worker resume auth")
@@ -75,6 +76,7 @@ def test_the_next_start_continues(auth: SupervisedWorker) -> None:
         task = find_task(reader, "t1")
     assert task is not None
     assert (task.status, task.retry_count) == ("IN_PROGRESS", 0)
+    assert task.resume_after_ms is None
     assert read_inbox(session).items == ()
 
 

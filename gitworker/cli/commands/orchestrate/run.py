@@ -32,6 +32,10 @@ from gitworker.rules_text import quoted
     "--time-limit", "limit_s", type=Seconds(min=0, min_open=True), metavar="S",
     help="Stop each agent after S seconds.",
 )  # fmt: skip
+@click.option(
+    "--auto-resume/--no-auto-resume", "resumes", default=True,
+    help="Continue an agent after a limit of its model.  [default: yes]",
+)  # fmt: skip
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -44,6 +48,7 @@ def command(
     begins: int | None,
     dry_run: bool,
     limit_s: float | None,
+    resumes: bool,
 ) -> int:
     """Hand tasks to agents until nothing is left to do.
 
@@ -59,7 +64,8 @@ def command(
     conflicts, changes were requested), the agent starts again with the reason as its prompt,
     agents.rounds times at most (3). A task that failed is tried again after task.retry_delay_s, at
     most task.max_retries times. After a limit of its model's vendor an agent continues when the
-    limit has ended.
+    limit has ended, but not in the hours of orchestrator.quiet_hours, and not with
+    --no-auto-resume.
 
     It ends with the result of each task. The exit status is 0 if no task failed.
 
@@ -80,6 +86,7 @@ def command(
     order = RunOrder(
         AgentCommand(None if name == "command" else name, tuple(words), limit_s),
         agents=jobs, lands=lands, begins=0 if drain else begins, is_single=once, plan=plan,
+        resumes=resumes,
     )  # fmt: skip
     if dry_run and plan is not None:
         raise Invalid(

@@ -1,0 +1,87 @@
+"""Let a second agent review handed-in work, and read its verdict."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gitworker import clock
+from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.command import prepare_command
+from gitworker.bus.publish import log_message, publish
+from gitworker.model.ids import Oid
+from gitworker.orchestrator.jobs.land_job import VERIFIER
+from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.jobs.rules_verdict import (
+    QaVerdict,
+    evidence_text,
+    parse_verdict,
+    qa_prompt,
+)
+from gitworker.repo.history.walk import read_diff
+from gitworker.repo.status.checkout_status import read_status
+from gitworker.store.records.runs import find_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+SCRIPT = 'exec 2>&1; if test -n "$QA_INPUT"; then exec "$@" <"$QA_INPUT"; fi; exec "$@" </dev/null'
+
+
+class QaJob(OutputJob):
+    """A running review of a worker's work by another agent; `version` is that of the worker's row.
+
+    Its verdict counts only if it names the command that it ran, and the work is unchanged.
+    """
+
+    def __init__(
+        self, session: Session, worker: Worker, name: str | None, words: Sequence[str]
+    ) -> None:
+        self.version = worker.version
+        self._session, self._worker = session, worker
+        self._agent = name or os.path.basename(words[0])
+        self._tree = self._find_tree()
+        with session.store.read() as reader:
+            text = find_prompt(reader, worker.task)
+        diff = read_diff(session.git, base=worker.base_oid or Oid(""), tip=worker.ref)
+        prompt = qa_prompt(worker.task, text, diff)
+        call = None if name is None else find_agent(session, name, options=words, prompt=prompt)
+        self._transcript = None if call is None else call.transcript()
+        argv, env = prepare_command(
+            session.store, session.paths, worker,
+            list(words) if call is None else call.words(session.paths, worker),
+            prompt=prompt, agent=call,
+        )  # fmt: skip
+        is_input = call is not None and call.adapter.reads_input
+        own = {
+            "GITWORKER_ID": VERIFIER,
+            "QA_INPUT": env["GITWORKER_PROMPT_FILE"] if is_input else "",
+        }
+        super().__init__(
+            ["/bin/sh", "-c", SCRIPT, "sh", *argv], cwd=worker.worktree or session.main_top,
+            limit_s=session.settings.verify_timeout_s, env={**env, **own},
+        )  # fmt: skip
+
+    def verdict(self) -> QaVerdict | None:
+        """Return the verdict of an ended review, and publish its evidence; None if it is void."""
+        data = bytes(self.output)
+        if self._transcript is not None:
+            data = self._transcript.output(data) + self._transcript.output(None)
+        found = parse_verdict(data.decode(errors="replace"))
+        if found is None or not self._tree or self._find_tree() != self._tree:
+            return None
+        text = evidence_text(found, agent=self._agent, tree=self._tree)
+        with self._session.store.write() as writer:
+            entry = log_message(self._worker.worker_id, self._worker.task, "qa_verdict", text)
+            publish(writer, entry, now=clock.now_ms())
+        return found
+
+    def _find_tree(self) -> str:
+        """Return the tree of the work, "" if the worktree has uncommitted changes."""
+        git = self._session.git.at(self._worker.worktree or self._session.main_top)
+        if not read_status(git, untracked=False).is_clean:
+            return ""
+        return git.find_oid(self._worker.ref, "tree") or ""

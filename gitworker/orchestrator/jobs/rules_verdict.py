@@ -1,0 +1,77 @@
+"""The prompt of an agent that verifies another's work, and its verdict. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+DIFF_MAX = 100_000  # characters
+NOTE_MAX = 4000
+LINE = re.compile(r"^[\s*`>#-]*(COMMAND|STATUS|VERDICT)\s*:[\s*]*`?(.*?)`?[\s*]*$")
+PROMPT = """\
+Review the change below, which another agent has made for the task {task}. You are in its worktree.
+Do not change any file and do not commit. Run at least one command that tests the change.
+
+End your answer with your reasons in a few lines, and then exactly these three lines:
+
+COMMAND: the command that you ran
+STATUS: its exit status
+VERDICT: PASS or FAIL
+
+The task:
+
+{text}
+
+The change:
+
+{diff}
+"""
+
+
+class QaVerdict(NamedTuple):
+    """A verdict with its evidence: the command that the agent ran, and its exit status."""
+
+    is_passed: bool
+    command: str
+    status: int
+    note: str
+
+
+def qa_prompt(task: str, text: str, diff: str) -> str:
+    """Return the prompt for the review of a change; a long diff is cut."""
+    if len(diff) > DIFF_MAX:
+        diff = f"{diff[:DIFF_MAX]}\n… cut; `git diff` prints the rest"
+    return PROMPT.format(task=task, text=text.strip("\n") or "(no text)", diff=diff.rstrip("\n"))
+
+
+def parse_verdict(output: str) -> QaVerdict | None:
+    """Return the verdict at the end of an agent's output; None if it does not count.
+
+    It counts with a command and its exit status only. To pass, the command must have succeeded.
+    """
+    lines = output.splitlines()
+    found: dict[str, str] = {}
+    first = len(lines)
+    for number in range(len(lines) - 1, -1, -1):
+        line = LINE.match(lines[number])
+        if line is not None and line[1] not in found:
+            found[line[1]] = line[2].strip()
+            first = number
+        if len(found) == 3:
+            break
+    verdict, status = found.get("VERDICT", "").upper(), found.get("STATUS", "")
+    if verdict not in ("PASS", "FAIL") or not found.get("COMMAND") or not status.isdecimal():
+        return None
+    if verdict == "PASS" and int(status) != 0:
+        return None
+    note = "\n".join(lines[:first]).strip()[-NOTE_MAX:]
+    return QaVerdict(verdict == "PASS", found["COMMAND"], int(status), note)
+
+
+def evidence_text(verdict: QaVerdict, *, agent: str, tree: str) -> str:
+    """Return a verdict with its evidence in one line."""
+    word = "passed" if verdict.is_passed else "failed"
+    return (
+        f"verified by {agent}: {word}; `{verdict.command}` ended with status {verdict.status}"
+        f" on tree {tree[:10]}"
+    )
