@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.cli.kit import ok
 from tests.orchestrator.chaos import AGENT, broken_promises, orchestrate, write_plan
-from tests.workers.world import World
+from tests.workers.world import World, wait_until
 
 SCALE = int(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 TASKS = 40 if SCALE == 1 else 100 * SCALE
@@ -41,3 +42,28 @@ def test_chaos(tmp_path: Path, company: str) -> None:
     assert broken_promises(world) == []
     assert statuses["COMPLETED"] > TASKS / 2, statuses
     world.require_sound()
+
+
+def test_the_agent_sees_broken_promises(tmp_path: Path) -> None:
+    """The agent records a second copy of itself, a start too early, and a start after landing."""
+    world = World.make(tmp_path / "r")
+    chaos = world.state_dir / "chaos"
+    chaos.mkdir(parents=True)
+    agent, prompt = tmp_path / "agent.sh", tmp_path / "prompt"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    prompt.write_text("hang work\nt0\n")
+    env = {
+        **os.environ, "GITWORKER_STATE": str(world.state_dir), "GITWORKER_TASK": "t1",
+        "GITWORKER_ID": "w", "GITWORKER_PROMPT_FILE": str(prompt),
+    }  # fmt: skip
+    first = subprocess.Popen([agent], cwd=world.root, env=env)
+    wait_until(lambda: (chaos / "broken").exists())
+    assert (chaos / "broken").read_text() == "t1 runs before t0\n"
+    (world.root / "t0.txt").write_text("done\n")
+    subprocess.run([agent], cwd=world.root, env=env, check=True)
+    first.kill()
+    first.wait()
+    subprocess.run([agent], cwd=world.root, env=env, check=True)
+    seen = (chaos / "broken").read_text().splitlines()
+    assert seen[1:] == ["t1 runs twice", "t1 runs again"]
