@@ -37,8 +37,8 @@ GIT_CONFIG = """\
 # Suites of whole programs and whole operations: most of their time is the start of interpreters and
 # gits. They run after the fast suites, which stay under a minute without them.
 WHOLE = (
-    "agents", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal", "kinds",
-    "landing", "lifecycle", "liveness", "mcp", "orchestrator", "radar", "repo", "service",
+    "agents", "automations", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal",
+    "kinds", "landing", "lifecycle", "liveness", "mcp", "orchestrator", "radar", "repo", "service",
     "tasks", "ui", "verify", "workers", "workstreams", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start

@@ -35,6 +35,7 @@ COMMANDS: Sections = {
     },
     "Work": {
         "task": "Plan tasks: their order, texts and dependencies.",
+        "automation": "Start commands, tasks and agents by time or by events.",
         "workstream": "Group tasks that end together, and validate the whole.",
         "spawn": "Give a worker a task, with its own branch and worktree.",
         "assign": "Give the next task to a free worker.",
@@ -135,6 +136,18 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "pause": "Start no more tasks of a project.",
             "resume": "Let the tasks of a paused or archived project start.",
             "archive": "Close a project for good and keep its record.",
+        },
+    },
+    "automation": {
+        "Commands": {
+            "add": "Add an automation and print its name.",
+            "list": "List the automations, one row each.",
+            "show": "Show all details of an automation.",
+            "run": "Run an automation now and wait for its end.",
+            "history": "List the runs of an automation, newest first.",
+            "enable": "Let an automation fire again.",
+            "disable": "Keep an automation from firing.",
+            "remove": "Delete an automation.",
         },
     },
     "workstream": {

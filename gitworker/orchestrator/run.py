@@ -169,7 +169,7 @@ class _Work:
             self._say(f"landing {', '.join(self.plan.land)}")
         if self.plan.actions:
             self._look()
-        return self.order.is_single or (self.plan.is_over and not self.chores.is_busy)
+        return self.order.is_single or (self.plan.is_over and not self.chores.jobs)
 
     def _begin_check(self, slot: Slot) -> None:
         """Start the tests of a task, or after them the agent that is to verify it."""
@@ -195,10 +195,12 @@ class _Work:
         left_s = math.inf
         if self.plan.wake_at_ms is not None:
             left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
+        if (chore_ms := self.chores.wake_at_ms) is not None:
+            left_s = min(left_s, max(0.0, (chore_ms - clock.now_ms()) / 1000))
         if self.plan.running or self.checks or self.plan.is_crowded or self.is_held_up:
             left_s = min(left_s, LOOK_AT_MOST_S)
         with _process_ends(self.picture.watched) as also:
-            for job in (self.landing, *self.checks.values(), *self.chores.validations.values()):
+            for job in (self.landing, *self.checks.values(), *self.chores.jobs):
                 if job is not None:
                     also[job.fileno()] = select.POLLIN
             if self.interrupts.fileno() >= 0:

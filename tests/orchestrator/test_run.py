@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock
+from gitworker.automations.change import add as add_automation
+from gitworker.automations.rules_automation import Draft
 from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.model.task import VerificationType
 from gitworker.model.task_spec import TaskSpec
@@ -325,3 +327,32 @@ def test_a_limit_may_wait_for_a_person(world: World) -> None:
     (slot,) = picture.facts.slots
     assert (slot.wait_until_ms or 0) > clock.now_ms() + 3_600_000
     assert len(world.messages("agent_started")) == 1
+    world.require_sound()
+
+
+def test_a_run_fires_automations(world: World) -> None:
+    """A run fires an automation on the landing of a task, and does the task that it adds."""
+    draft = Draft("follow", events=("COMPLETED",), task="Follow", prompt=COMMIT)
+    add_automation(world.session(), draft)
+    add(world, "first")
+    summary = carry(world)
+    assert results(summary) == {"first": "landed", "follow": "landed"}, summary
+    (ran,) = world.query("SELECT trigger_reason, status FROM automation_runs ORDER BY id LIMIT 1")
+    assert ran == ("event:task_completed", "completed")
+    world.require_sound()
+
+
+def test_a_failed_workstream_stops_its_agents(world: World) -> None:
+    """The agent of another task is stopped once, and its work is kept."""
+    create(world.session(), NewWorkstream("bad"))
+    waits = f'{COMMIT}; touch "$GITWORKER_STATE/begun"; sleep 60'
+    fails = 'while test ! -e "$GITWORKER_STATE/begun"; do :; done; exit 1'
+    for task, text in (("long", waits), ("short", fails)):
+        add(world, task, text)
+        edit_task(world.session(), task, TaskFields(workstream_id="bad", max_retries=0))
+    carry(world)
+    assert world.task("long").status == "CANCELLED"
+    assert world.query("SELECT archived_at_ms IS NOT NULL FROM workstreams") == [(1,)]
+    assert len([one for one in world.messages("cmd") if one["command"] == "stop"]) == 1
+    assert any("/rescue/" in name for name in world.refs())
+    world.require_sound()

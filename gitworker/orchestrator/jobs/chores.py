@@ -1,4 +1,4 @@
-"""The chores of a run beside its tasks: the final validations of workstreams.
+"""The chores of a run beside its tasks: automations, and the final validations of workstreams.
 
 Each runs in a process of its own, so that agents start meanwhile.
 """
@@ -9,6 +9,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from gitworker.automations.fire import fire_due, next_wake_ms
 from gitworker.orchestrator.jobs.output_job import OutputJob
 from gitworker.progress import Notice
 from gitworker.workstreams.attend import attend
@@ -16,53 +17,81 @@ from gitworker.workstreams.attend import attend
 if TYPE_CHECKING:
     from gitworker.session import Session
 
-VERIFIER = "verifier"
+VERIFIER, ORCHESTRATOR = "verifier", "orchestrator"
 
 
 class Chores:
     """The chores of one run; what must survive it is in the database."""
 
-    __slots__ = ("_session", "_tried", "validations")
+    __slots__ = ("_automations", "_session", "_tried", "_validations")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tried: set[str] = set()  # validations that could not be carried out in this run
-        self.validations: dict[str, OutputJob] = {}
+        self._validations: dict[str, OutputJob] = {}
+        self._automations: dict[str, OutputJob] = {}
 
     @property
-    def is_busy(self) -> bool:
-        """Return whether a chore runs, for whose end the run waits."""
-        return bool(self.validations)
+    def jobs(self) -> tuple[OutputJob, ...]:
+        """Return the chores that run, for whose end the run waits."""
+        return (*self._validations.values(), *self._automations.values())
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        """Return the time of the next automation; None without one."""
+        return next_wake_ms(self._session)
 
     def tick(self, *, starts: bool) -> None:
         """Take the results of ended chores and start those that are due."""
-        for name, job in list(self.validations.items()):
-            if job.has_ended():
-                del self.validations[name]
-                self._say(_outcome(name, bytes(job.output)))
+        for jobs, text in ((self._validations, _validated), (self._automations, _automated)):
+            for name, job in list(jobs.items()):
+                if job.has_ended():
+                    del jobs[name]
+                    self._say(text(name, _document(bytes(job.output))))
         for name in attend(self._session):
             if starts and name not in self._tried:
                 self._tried.add(name)
-                self.validations[name] = self._start("workstream", "validate", name)
+                self._validations[name] = self._start(VERIFIER, "workstream", "validate", name)
                 self._say(f"validating workstream {name}")
+        for one in fire_due(self._session) if starts else ():
+            words = ("automation", "run", one.automation, "--run", one.run)
+            self._automations[one.automation] = self._start(ORCHESTRATOR, *words)
+            self._say(f"running automation {one.automation}")
 
-    def _start(self, *words: str) -> OutputJob:
-        argv = [sys.executable, "-P", "-m", "gitworker", *words, "--as", VERIFIER, "--json"]
+    def _start(self, actor: str, *words: str) -> OutputJob:
+        argv = [sys.executable, "-P", "-m", "gitworker", *words, "--as", actor, "--json"]
         return OutputJob(argv, cwd=self._session.main_top)
 
     def _say(self, text: str) -> None:
         self._session.report(Notice(text))
 
 
-def _outcome(name: str, output: bytes) -> str:
+def _validated(name: str, found: dict[str, object]) -> str:
     """Return the outcome of a validation in one line."""
+    if "state" not in found:
+        return f"workstream {name} could not be validated: {_error(found)}"
+    return f"workstream {name} is {found['state']}{_why(found.get('error'))}"
+
+
+def _automated(name: str, found: dict[str, object]) -> str:
+    """Return the outcome of an automation in one line."""
+    if "status" not in found:
+        return f"automation {name} could not run: {_error(found)}"
+    return f"automation {name} {found['status']}{_why(found.get('skipped_reason'))}"
+
+
+def _document(output: bytes) -> dict[str, object]:
     try:
         found = json.loads(output)
     except ValueError:
-        found = {}
-    if isinstance(found, dict) and "state" in found:
-        why = f": {found['error']}" if found.get("error") else ""
-        return f"workstream {name} is {found['state']}{why}"
-    error = found.get("error") if isinstance(found, dict) else None
-    words = error.get("message", "") if isinstance(error, dict) else "it was interrupted"
-    return f"workstream {name} could not be validated: {words}"
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _error(found: dict[str, object]) -> str:
+    error = found.get("error")
+    return str(error.get("message")) if isinstance(error, dict) else "it was interrupted"
+
+
+def _why(reason: object) -> str:
+    return f": {reason}" if reason else ""

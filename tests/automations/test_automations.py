@@ -1,0 +1,298 @@
+"""Automations: they fire by time and by events, once each, and leave a record of every run."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock
+from gitworker.automations.carry_out import carry_out
+from gitworker.automations.change import add, enable, remove
+from gitworker.automations.fire import FAR, fire_due, fire_now
+from gitworker.automations.rules_automation import Draft
+from gitworker.automations.show import (
+    json_automation,
+    json_history,
+    json_list,
+    json_run,
+    read_history,
+    read_list,
+    read_one,
+    render_automation,
+    render_history,
+    render_list,
+    render_run,
+)
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
+from gitworker.store.planning.automations import (
+    Automation,
+    Claim,
+    claim_firing,
+    find_automation,
+    find_automation_run,
+)
+from tests.hints.following import Printed, follow, note
+from tests.tasks.test_queue import add as add_task
+from tests.workers.world import World, unchanged
+
+
+def make(world: World, name: str = "nightly", **wanted: object) -> Automation:
+    """Add an automation that runs `true` every minute, unless it is wanted otherwise."""
+    given = {"command": "true", **wanted}
+    if not {"events", "cron"} & given.keys():
+        given.setdefault("every_s", 60)
+    return add(world.session(), Draft(name, **given))  # type: ignore[arg-type]
+
+
+def statuses(world: World, name: str = "nightly") -> list[tuple[str, str]]:
+    """Return the reason and the status of each run, oldest first."""
+    runs = read_history(world.session(), name, 50).runs
+    return [(run.trigger_reason, run.status) for run in reversed(runs)]
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Give the seconds by which the clock is ahead, to be changed."""
+    ahead = [0]
+    real = clock.now_ms
+    monkeypatch.setattr("gitworker.clock.now_ms", lambda: real() + ahead[0] * 1000)
+    return ahead
+
+
+def due(world: World) -> list[str]:
+    """Fire the automations that are due; return their names."""
+    return [one.automation for one in fire_due(world.session())]
+
+
+def test_a_period(world: World, later: list[int]) -> None:
+    """A period fires at its end, once after a long sleep, and not while its last run is open."""
+    make(world)
+    assert due(world) == []
+    later[0] = 61
+    (fired,) = fire_due(world.session())
+    assert due(world) == []
+    later[0] = 130
+    assert due(world) == []
+    assert statuses(world) == [("periodic", "running"), ("periodic", "skipped")]
+    assert carry_out(world.session(), fired.run).status == "completed"
+    later[0] = 8 * 3600
+    assert due(world) == ["nightly"]
+    assert due(world) == []
+    found = read_one(world.session(), "nightly")
+    assert found.next_at_ms is not None
+    assert 0 < found.next_at_ms - clock.now_ms() <= 60_000
+
+
+def test_two_processes_fire_once(world: World, later: list[int]) -> None:
+    """Of two claims of the same version one wins; without the run the schedule stays."""
+    stale = make(world)
+    later[0] = 61
+    assert due(world) == ["nightly"]
+    claim = Claim("other", "periodic", "running", None, 0, 0)
+    with world.session().store.write() as writer:
+        assert not claim_firing(writer, stale, claim, now=clock.now_ms())
+        current = find_automation(writer, "nightly")
+    assert current is not None
+    bad = claim._replace(status="unknown")
+    with pytest.raises(GitWorkerError, match="CHECK"), world.session().store.write() as writer:
+        claim_firing(writer, current, bad, now=clock.now_ms())
+    assert read_one(world.session(), "nightly") == current
+
+
+def test_steps_prompt_and_event(world: World) -> None:
+    """A step's output and the event are texts of the prompt, and no shell evaluates them."""
+    make(
+        world, "triage", events=("COMPLETED", "task_failed"), steps=("echo one; exit 3",),
+        prompt="{{step_0}}|{{event}}", command='printf %s "$GITWORKER_PROMPT" >seen',
+    )  # fmt: skip
+    assert due(world) == []
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    (fired,) = fire_due(world.session())
+    done = carry_out(world.session(), fired.run)
+    assert (done.trigger_reason, done.status) == ("event:task_completed", "completed")
+    shown = json_run(done)
+    assert shown["context_results"] == [{"status": 3, "output": "one\n"}]
+    assert shown["event_data"]["task"] == "login"
+    assert (world.root / "seen").read_text() == done.prompt_sent
+    assert shown["actions_taken"][0]["status"] == 0
+    assert due(world) == []
+
+
+def test_events_are_data(world: World) -> None:
+    """The text of an event cannot run a command, and cannot name the output of a step."""
+    make(world, "echo", events=("note",), prompt="{{event}}", command="cat /dev/null")
+    text = "$(touch hacked); `touch hacked`; {{step_0}}"
+    with world.session().store.write() as writer:
+        publish(writer, Outgoing("note", sender="hq", payload={"t": text}), now=clock.now_ms())
+        publish(writer, Outgoing("note", sender="hq", payload={"t": "two"}), now=clock.now_ms())
+    (fired,) = fire_due(world.session())
+    done = carry_out(world.session(), fired.run)
+    assert done.prompt_sent is not None
+    assert "{{step_0}}" in done.prompt_sent
+    assert len(json.loads(done.event_data or "")) == 2, "several events fire it once"
+    assert not (world.root / "hacked").exists()
+
+
+def test_cooldown(world: World, later: list[int]) -> None:
+    """An event within the cooldown is recorded as skipped, with the reason."""
+    make(world, "triage", events=("READY",))
+    add_task(world, "one")
+    (fired,) = fire_due(world.session())
+    carry_out(world.session(), fired.run)
+    add_task(world, "two")
+    assert due(world) == []
+    later[0] = 4000
+    add_task(world, "three")
+    assert due(world) == ["triage"]
+    found = read_history(world.session(), "triage", 9)
+    assert statuses(world, "triage")[1] == ("event:task_ready", "skipped")
+    assert "cooldown: " in render_history(found, width=None, color=False)
+    assert json_history(found)["runs"][1]["skipped_reason"].startswith("cooldown: ")
+
+
+def test_actions(world: World) -> None:
+    """A run fails with its command; a task gets the prompt as its text."""
+    make(world, command="echo no; exit 7")
+    done = carry_out(world.session(), fire_now(world.session(), "nightly").run)
+    assert (done.trigger_reason, done.status, done.has_succeeded) == ("manual", "failed", False)
+    assert render_run(done, width=None, color=False) == (
+        "nightly failed: the command ended with status 7"
+    )
+    make(world, "plan", command=None, task="Look after it", prompt="Look")
+    for wanted in ("plan", "plan-2"):
+        run = fire_now(world.session(), "plan").run
+        done = carry_out(world.session(), run)
+        assert json_run(done)["actions_taken"] == [{"type": "task", "task": wanted}]
+        assert world.task(wanted).title == "Look after it"
+
+
+def test_a_run_is_carried_out_once(world: World, later: list[int]) -> None:
+    """A second process is refused; a run whose process was killed has failed."""
+    make(world)
+    run = fire_now(world.session(), "nightly").run
+    later[0] = 50
+    assert due(world) == []
+    later[0] = 5
+    carry_out(world.session(), run)
+    with pytest.raises(Refused) as refused:
+        carry_out(world.session(), run)
+    follow_hint(world, refused.value.hint)
+    lost = fire_now(world.session(), "nightly").run
+    later[0] = 200
+    fire_due(world.session())
+    with world.session().store.read() as reader:
+        ended = find_automation_run(reader, lost)
+    assert ended is not None
+    assert (ended.status, ended.skipped_reason) == ("failed", "its process was killed")
+
+
+def test_enabled_and_removed(world: World, later: list[int]) -> None:
+    """A disabled automation does not fire; enabled again, only later times and events count."""
+    make(world)
+    make(world, "triage", events=("READY",))
+    for name in ("nightly", "triage"):
+        enable(world.session(), name, enabled=False)
+    add_task(world, "one")
+    later[0] = 100
+    assert due(world) == []
+    for name in ("nightly", "triage"):
+        assert enable(world.session(), name, enabled=True).enabled
+    assert due(world) == []
+    later[0] = 161
+    assert due(world) == ["nightly"]
+    remove(world.session(), "nightly")
+    assert statuses(world) == [("periodic", "running")]
+    with pytest.raises(NotFound):
+        read_one(world.session(), "nightly")
+    with pytest.raises(NotFound):
+        read_history(world.session(), "lost", 1)
+
+
+def test_cron(world: World, later: list[int]) -> None:
+    """A cron expression has its next time in local time; a bad one is refused."""
+    pytest.importorskip("cronsim")
+    found = make(world, cron="*/5 * * * *")
+    assert found.next_at_ms is not None
+    assert 0 < found.next_at_ms - clock.now_ms() <= 300_000
+    later[0] = 3600
+    assert due(world) == ["nightly"]
+    assert due(world) == []
+    for bad in ("* * *", "61 * * * *", "0 0 31 2 *"):
+        with pytest.raises(Invalid, match="is not a cron expression"):
+            make(world, "bad", cron=bad)
+
+
+def test_only_a_person_adds_automations(world: World) -> None:
+    """A worker is refused, because the commands run outside of its worktree."""
+    world.spawn("auth", "login")
+    session = world.session()._replace(actor="auth")
+    with pytest.raises(Refused, match="cannot change automations"):
+        add(session, Draft("x", every_s=5, command="true"))
+    make(world)
+    with unchanged(world, "automation_exists") as refused:
+        make(world)
+    follow_hint(world, refused.value.hint)
+
+
+def follow_hint(world: World, hint: str | None) -> None:
+    """Run a hint as its reader does, and record that it helped."""
+    assert hint is not None
+    assert follow(Printed([hint], str(world.root)), hint) is None
+    note(hint, "")
+
+
+def test_views(world: World) -> None:
+    """The list and the details show trigger, action and times."""
+    assert render_list(read_list(world.session()), width=80, color=False) == (
+        "there are no automations"
+    )
+    made = make(world, title="Nightly", steps=("date",), prompt="{{step_0}}", max_tokens=5)
+    text = render_automation(made, width=80, color=False)
+    assert "trigger    every 60 s\nstep       date\n" in text
+    assert "tokens     5 a run" in text
+    assert json_automation(made)["cooldown_seconds"] == 0
+    rows = render_list(read_list(world.session()), width=None, color=False)
+    assert rows.startswith("nightly\tyes\tevery 60 s\tcommand true\t")
+    assert len(json_list(read_list(world.session()))["automations"]) == 1
+    assert render_history(read_history(world.session(), "nightly", 3), width=80, color=False) == (
+        "no run yet"
+    )
+
+
+def test_a_search_for_events_moves_on(world: World) -> None:
+    """A long stretch without an event of an automation is searched once."""
+    make(world, "triage", events=("x-never",))
+    with world.session().store.write() as writer:
+        for _ in range(FAR + 1):
+            publish(writer, Outgoing("x-other", sender="hq", payload={}), now=clock.now_ms())
+    assert due(world) == []
+    found = read_one(world.session(), "triage")
+    assert (found.message_seq > FAR, found.transition_seq) == (True, 0)
+
+
+AGENT = """\
+#!/bin/sh
+cat >/dev/null
+echo '{"type": "system", "session_id": "s1"}'
+echo one >one; git add one; git commit -q -m Work
+echo '{"type": "result", "result": "done", "usage": {"input_tokens": 40, "output_tokens": 2}}'
+"""
+
+
+def test_an_agent(world: World, tmp_path: Path) -> None:
+    """An agent works on a new task in a worktree of its own, within the tokens of a run."""
+    program = tmp_path / "agent"
+    program.write_text(AGENT)
+    program.chmod(0o755)
+    for name, value in (("command", str(program)), ("input", "prompt"), ("stream", "claude")):
+        world.git("config", f"worker.agents.own.{name}", value)
+    make(world, "look", command=None, agent="own", prompt="Look", max_tokens=10)
+    done = carry_out(world.session(), fire_now(world.session(), "look").run)
+    (action,) = json_run(done)["actions_taken"]
+    assert (action["worker"], action["task"]) == ("auto-look", "look"), done
+    assert (done.status, done.tokens_used) == ("failed", 42), done
+    assert done.skipped_reason == "it has used 42 tokens, 10 are allowed"
+    assert world.show("one", "auto-look/look") == "one"
