@@ -43,11 +43,12 @@ def detach(
     time_limit_s: float | None = None,
     auto_resume: bool | None = None,
     agent: Sequence[str] = (),
+    env: Sequence[tuple[str, str]] = (),
 ) -> DetachedRun:
     """Start an agent for a worker under a detached supervisor; return once it has begun.
 
     `agent` are the options of `exec` that name a known agent; the words are then its own options.
-    Raises the errors of `supervise`, and nothing has started then.
+    `env` are further variables. Raises the errors of `supervise`, and nothing has started then.
     """
     rounds = [] if auto_resume is None else ["--auto-resume" if auto_resume else "--no-auto-resume"]
     limit = () if time_limit_s is None else ("--time-limit", str(time_limit_s))
@@ -56,8 +57,8 @@ def detach(
         "--json", "--supervisor", *limit, *rounds, *agent, "--", *words,
     ]  # fmt: skip
     left_out = (*LOCAL_ENV, HELD_ENV)
-    env = {name: value for name, value in os.environ.items() if name not in left_out}
-    line, pid = start_reporting(argv, cwd=session.main_top, env=env)
+    ours = {name: value for name, value in os.environ.items() if name not in left_out}
+    line, pid = start_reporting(argv, cwd=session.main_top, env={**ours, **dict(env)})
     report = _decoded(line)
     if "run" not in report:
         raise _failure(report.get("error"), wait_job(pid))

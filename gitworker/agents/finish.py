@@ -155,7 +155,10 @@ def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outco
         words = limit_text(limit.kind, report.agent, limit.resets_at_ms)
         text = f"{run.worker} is {worker.state} and waits: {words}"
         return Outcome(RunOutcome.WAITING, f"{text}\nhint: git worker resume {run.worker}")
-    failed = fail(session, run.worker, reason=reason)
+    has_no_access = report is not None and report.failure is not None and report.failure.is_access
+    failed = fail(
+        session, run.worker, reason=reason, agent_ending="ERROR" if has_no_access else None
+    )
     return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
 
 

@@ -4,8 +4,10 @@ Triggers of the database copy the new state to the entity's row and refuse trans
 machine allows. No other code changes a state.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
@@ -25,6 +27,10 @@ from gitworker.store.messages.transitions import (
 )
 from gitworker.store.tasks import StoredTask, dependencies, require_stored_task, set_task_retry
 from gitworker.store.workers import Worker, load_worker
+
+if TYPE_CHECKING:
+    from gitworker.model.agent import AgentEvent
+    from gitworker.store.scheduling.agents import RegisteredAgent
 
 
 def move_worker(
@@ -76,6 +82,28 @@ def move_worker(
         now=now,
     )  # fmt: skip
     return load_worker(writer, worker.worker_id)
+
+
+def move_agent(
+    writer: Writer, agent: RegisteredAgent, event: AgentEvent, *, actor: str, task_count: int = 0
+) -> RegisteredAgent:
+    """Fire an event on a registered agent and return its new row. Raises as `move_worker`."""
+    from gitworker.model.agent import AgentState  # 3 ms, and the machine: for these agents only
+    from gitworker.states.agent_machine import agent_transition
+
+    state = AgentState(agent.state)
+    target = agent_transition(state, event)
+    now = transition_time(writer)
+    facts = {"max_concurrent_tasks": agent.tasks, "task_count": task_count, "actor": actor}
+    line = build_log_event(
+        EventType.AGENT, agent.id, timestamp=clock.iso_utc(now), from_state=state, to_state=target,
+        trigger=event, metadata=facts,
+    )  # fmt: skip
+    record_transition(
+        writer, machine="agent", entity=agent.id, version=agent.version + 1,
+        states=(state, event, target), now=now, actor=actor, metadata=facts, lines=[line],
+    )  # fmt: skip
+    return agent._replace(state=target.value, version=agent.version + 1)
 
 
 def move_task(

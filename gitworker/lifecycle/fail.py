@@ -30,10 +30,18 @@ FAILING = {
 }
 
 
-def fail(session: Session, name: str | None, *, reason: str, on_purpose: bool = False) -> Worker:
+def fail(
+    session: Session,
+    name: str | None,
+    *,
+    reason: str,
+    on_purpose: bool = False,
+    agent_ending: str | None = None,
+) -> Worker:
     """Record that the worker failed, with the reason; branch and worktree stay.
 
-    After a failure on purpose a later heartbeat or commit does not resume it.
+    After a failure on purpose a later heartbeat or commit does not resume it. `agent_ending` is
+    ERROR if its registered agent cannot do other tasks either.
     """
     drain(session)
     with session.store.read() as reader:
@@ -43,7 +51,9 @@ def fail(session: Session, name: str | None, *, reason: str, on_purpose: bool = 
         session.report(Notice(f"worker {worker.worker_id} has failed already: nothing changed"))
         return worker
     event = FAILING.get(worker.state, WorkerEvent.FAIL)
-    return _end(session, worker, event, reason=reason, on_purpose=on_purpose)
+    return _end(
+        session, worker, event, reason=reason, on_purpose=on_purpose, agent_ending=agent_ending
+    )
 
 
 def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
@@ -85,13 +95,14 @@ def _end(
     reason: str,
     task_event: str | None = None,
     on_purpose: bool,
+    agent_ending: str | None = None,
 ) -> Worker:
     """End a worker's work: change worker and task, and publish `task_failed` with the reason."""
     now = clock.now_ms()
     with session.store.write() as writer:
         worker = advance(
             writer, worker, event, actor=session.actor, task_event=task_event,
-            metadata={"reason": reason, ON_PURPOSE: on_purpose},
+            metadata={"reason": reason, ON_PURPOSE: on_purpose}, agent_ending=agent_ending,
         )  # fmt: skip
         set_worker_error(writer, worker.worker_id, reason)
         if worker.task_id:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gitworker.bus.transitions import move_task, move_worker
-from gitworker.lifecycle.rules import is_paused, waits_for_retry
+from gitworker.lifecycle.registered.follow_agent import follow_worker
+from gitworker.lifecycle.rules import is_paused, is_stale, waits_for_retry
 from gitworker.lifecycle.rules_take_up import (
     event_to_work,
     is_at_work,
@@ -50,14 +51,18 @@ def advance(
     actor: str,
     task_event: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    agent_ending: str | None = None,
 ) -> Worker:
     """Fire `event` on the worker, and on its task the events that `states/task_moves` derives.
 
-    `task_event` is the key of the task's rules if it differs from the event's name. Raises
+    `task_event` is the key of the task's rules if it differs from the event's name, `agent_ending`
+    the state of its registered agent if that cannot continue. Raises
     InvalidTransition if either machine refuses; the caller must then roll the transaction back.
     """
     moved = move_worker(writer, worker, event, actor=actor, metadata=metadata)
-    advance_task(writer, worker, task_event or event.value, actor=actor)
+    _advance_task(writer, worker, task_event or event.value, actor=actor)
+    ending = agent_ending or _ending(worker, event, task_event)
+    follow_worker(writer, worker.worker_id, actor=actor, ending=ending)
     return moved
 
 
@@ -65,6 +70,14 @@ def advance_task(
     writer: Writer, worker: Worker, task_event: str, *, actor: str
 ) -> StoredTask | None:
     """Fire the event on the task alone, unless another worker holds the task now."""
+    task = _advance_task(writer, worker, task_event, actor=actor)
+    follow_worker(writer, worker.worker_id, actor=actor)
+    return task
+
+
+def _advance_task(
+    writer: Writer, worker: Worker, task_event: str, *, actor: str
+) -> StoredTask | None:
     if worker.task_id is None:
         return None
     task = find_task(writer, worker.task_id)
@@ -87,6 +100,14 @@ def advance_task(
         ) from error  # fmt: skip
     move_task(writer, task, events, actor=actor)
     return require_stored_task(writer, task.id)
+
+
+def _ending(worker: Worker, event: WorkerEvent, task_event: str | None) -> str | None:
+    """Return the state of an agent that could not start, or is alive but silent; else None."""
+    if event is WorkerEvent.SETUP_FAILED:
+        return "ERROR"
+    is_lost = is_stale(worker.state) and task_event == WorkerTaskEvent.TIMEOUT
+    return "SHUTDOWN" if is_lost else None
 
 
 def bring_to_work(

@@ -26,7 +26,8 @@ class TaskSpec(NamedTuple):
     """A task as its author describes it; lower `priority` comes first.
 
     `paths` are the paths that it will change, `agent` the agent that shall do it, `position` its
-    place in the plan `plan_source`. A `held` task is not started.
+    place in the plan `plan_source`. A `held` task is not started. `capabilities` are those that its
+    agent must have, `budget_tokens` the tokens that its agents may use.
     """
 
     id: str
@@ -50,3 +51,5 @@ class TaskSpec(NamedTuple):
     workstream_id: str | None = None
     project_id: str = "default"
     position: int = 0
+    capabilities: tuple[str, ...] = ()
+    budget_tokens: int | None = None

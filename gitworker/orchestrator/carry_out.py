@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.adapters.registered_agent import AgentCommand as AgentCommand
+from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.detach import detach
 from gitworker.agents.restart import CONTINUED
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
@@ -29,14 +31,6 @@ if TYPE_CHECKING:
 
 NOTHING_DONE = "its agent ended without handing in any work"
 KILLED = "its agent and its supervisor were killed"
-
-
-class AgentCommand(NamedTuple):
-    """The agent of a run: a known one with its own options, or (None) a plain command."""
-
-    name: str | None
-    words: tuple[str, ...]
-    time_limit_s: float | None = None
 
 
 def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slot | None) -> None:
@@ -81,8 +75,9 @@ def wished_agent(session: Session, command: AgentCommand, task: str) -> AgentCom
         spec = find_task_spec(reader, task)
     if spec is None:
         return command
-    if spec.agent not in (None, command.name or DEFAULT_AGENT):
-        command = command._replace(name=spec.agent, words=())
+    if spec.agent not in (None, command.agent, command.name or DEFAULT_AGENT):
+        command = AgentCommand(spec.agent, (), command.time_limit_s)
+        command = as_registered(session, command)
     limits = [one for one in (command.time_limit_s, spec.timeout_s) if one is not None]
     return command._replace(time_limit_s=min(limits, default=None))
 
@@ -93,7 +88,7 @@ def _start(session: Session, command: AgentCommand, worker: Worker, prompt: Sequ
     try:
         detach(
             session, worker, command.words, time_limit_s=command.time_limit_s, auto_resume=False,
-            agent=(*options, *prompt),
+            agent=(*options, *prompt), env=command.env,
         )  # fmt: skip
     except GitWorkerError as error:
         _give_up(session, worker, error)

@@ -16,8 +16,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.agents.adapters.find_adapter import adapter_names
+from gitworker.agents.adapters.find_adapter import agent_names
 from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
@@ -85,7 +86,7 @@ class RunOrder(NamedTuple):
     @property
     def agent(self) -> str:
         """Return the name of the agent, of which the ids of its workers are made."""
-        return self.command.name or DEFAULT_AGENT
+        return self.command.agent or self.command.name or DEFAULT_AGENT
 
 
 def run(session: Session, order: RunOrder) -> RunSummary:
@@ -95,11 +96,11 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     an agent that does not exist, and Refused in a worker's worktree or, to land, for verify
     commands that are not trusted; nothing has changed then.
     """
-    _require_possible(session, order)
+    order = _require_possible(session, order)
     session = session._replace(actor=ORCHESTRATOR)
     planned: Sequence[str] = ()
     if order.plan is not None:
-        planned = import_plan(session, order.plan, agents=adapter_names(session)).tasks
+        planned = import_plan(session, order.plan, agents=agent_names(session)).tasks
     with Interrupts() as interrupts, listen(session) as waker:
         work = _Work(session, order, interrupts)
         work.scope.update(planned)
@@ -110,7 +111,7 @@ def run(session: Session, order: RunOrder) -> RunSummary:
 
 def plan_run(session: Session, order: RunOrder) -> Plan:
     """Return the first actions of a run without carrying them out."""
-    _require_possible(session, order)
+    order = _require_possible(session, order)
     picture = read_picture(
         session, order.agent, agents=order.agents, skipped={}, refused={}, tested={}
     )
@@ -329,13 +330,13 @@ class _Work:
         self.session.report(Notice(text))
 
 
-def _require_possible(session: Session, order: RunOrder) -> None:
-    """Raise the error of a run that could not do anything."""
+def _require_possible(session: Session, order: RunOrder) -> RunOrder:
+    """Return the order with the command of its agent; raise if it could not do anything."""
     if session.actor not in RESERVED:
         raise Refused(
             f"worker {session.actor} cannot run other agents", "git worker done", code="not_allowed"
         )
-    command = order.command
+    command = as_registered(session, order.command)
     if command.name is not None:
         find_agent(session, command.name, options=command.words)
     elif command.words:
@@ -345,6 +346,7 @@ def _require_possible(session: Session, order: RunOrder) -> None:
         raise Invalid("there is no agent to run", hint, code="usage")
     if order.lands:
         require_trusted(session)
+    return order._replace(command=command)
 
 
 def _limits(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gitworker.progress import Progress, ignore
 from gitworker.service.care import CareMethods
 from gitworker.service.live.methods import LiveMethods
+from gitworker.service.queue.agents import AgentMethods
 from gitworker.service.queue.automations import AutomationMethods
 from gitworker.service.queue.projects import ProjectMethods
 from gitworker.service.queue.runs import RunMethods
@@ -47,7 +48,7 @@ def open_repository(
 
 
 class Service(
-    WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods,
+    WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, AgentMethods,
     WorkstreamMethods, AutomationMethods, CareMethods,
 ):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

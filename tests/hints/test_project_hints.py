@@ -1,4 +1,4 @@
-"""The hints about projects work in the state in which they are printed."""
+"""The hints about projects and agents work in the state in which they are printed."""
 
 from collections.abc import Callable
 
@@ -31,6 +31,7 @@ def _spent(world: World) -> None:
 
 
 ARCHIVED = _having("project add web", "project archive web")
+ADD_AGENT = "agent add ada --type command --command true"
 CASES = {
     "name": Case(_having("init"), W + "project add Web", W + "project add web"),
     "exists": Case(
@@ -46,6 +47,10 @@ CASES = {
         _having("project add web", "task add a --project web"), W + "project archive web",
         W + "task list --project {}",
     ),
+    "agent-exists": Case(
+        _having(ADD_AGENT), W + ADD_AGENT, W + "agent show {}", instead=True
+    ),
+    "agent-unknown": Case(_having("init"), W + "agent show lost", W + "agent list"),
     "spent": Case(_spent, W + "task why a --json", W + "project edit {} --budget <number>"),
 }  # fmt: skip
 

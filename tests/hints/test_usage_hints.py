@@ -172,7 +172,7 @@ STATES = {
     "restart": failed, "reopen": failed, "kill": with_agent, "unpause": paused,
     "commit": staged, "push": _with_remote,
 }  # fmt: skip
-AGENT_WORDS = ("agent add", "agent remove")
+AGENT_WORDS = ("agent attach", "agent detach")
 WITH_AGENT = ("unpause", "kill")
 
 

@@ -12,6 +12,7 @@ from gitworker.agents.adapters.rules_adapter import LISTS, Adapter, parse_adapte
 from gitworker.config import FILE_NAME
 from gitworker.errors import NotFound
 from gitworker.paths import open_regular
+from gitworker.store.scheduling.agents import all_registered
 from gitworker.verify.trust import require_trusted
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ def adapter_names(session: Session) -> list[str]:
     """Return the names of all agents: those of the package, the repository's, the user's."""
     of_file = _tables_of_file(session.settings.adapters)
     return list({**known_adapters(), **of_file, **_tables_of_config(session.git_config)})
+
+
+def agent_names(session: Session) -> list[str]:
+    """Return the names that a task may wish for: registered agents, and all known ones."""
+    with session.store.read() as reader:
+        registered = [one.name for one in all_registered(reader)]
+    return [*registered, *adapter_names(session)]
 
 
 def known_adapters() -> dict[str, Adapter]:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gitworker.agents.adapters.agent_call import AgentCall
-from gitworker.agents.adapters.find_adapter import find_adapter
+from gitworker.agents.adapters.find_adapter import adapter_names, find_adapter
 from gitworker.agents.command import require_program
 from gitworker.errors import Invalid, NotFound, Refused
 from gitworker.store.records.run_results import find_run_result
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.workers import Worker
 
+COMMAND_TYPE = "command"  # an agent that is no known one
 PIP = "pip install 'gitworker[acp]'"
 
 
@@ -38,6 +39,27 @@ def find_agent(
     _require_installed(adapter, options)
     last = None if continued is None else _last_session(session, adapter, continued)
     return AgentCall(adapter, options=options, prompt=prompt, session=last)
+
+
+def require_agent_type(session: Session, name: str, command: Sequence[str]) -> None:
+    """Raise unless an agent of this type can be started: a known one, or the type `command`.
+
+    Raises the errors of `find_agent`; those for an unknown type name the known ones.
+    """
+    if name != COMMAND_TYPE:
+        try:
+            find_agent(session, name, options=command)
+        except NotFound as error:
+            if error.code == NotFound.code:
+                error.detail = f"known types: {', '.join(sorted(adapter_names(session)))}, command"
+            raise
+    elif command:
+        require_program(command[0], os.environ, directory=None)
+    else:
+        raise Invalid(
+            "an agent of the type command needs its command",
+            "git worker agent add -h", code="usage",
+        )  # fmt: skip
 
 
 def _require_installed(adapter: Adapter, options: Sequence[str]) -> None:

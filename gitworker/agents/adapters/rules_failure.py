@@ -54,6 +54,11 @@ class Failure(NamedTuple):
         """Return whether it passes by time: a limit of the model's vendor."""
         return self.kind in LIMITS
 
+    @property
+    def is_access(self) -> bool:
+        """Return whether the vendor refused the credentials, so that every task would fail."""
+        return self.kind == AUTHENTICATION
+
 
 def classify(text: str, *, status: int | None = None, kind: str = "") -> Failure:
     """Return the failure that some words, an HTTP status or the agent's own kind mean."""

@@ -61,12 +61,12 @@ class TaskMethods(TalkMethods):
         A second import adds new tasks and updates those that have not started. Raises Invalid for a
         bad plan, Refused for a cycle and for the id of another task; the message names the line.
         """
-        from gitworker.agents.adapters.find_adapter import adapter_names
+        from gitworker.agents.adapters.find_adapter import agent_names
         from gitworker.tasks.plan.import_plan import import_plan
 
         with self._acting() as session:
             return import_plan(
-                session, path, parent=parent, agents=adapter_names(session), project=project
+                session, path, parent=parent, agents=agent_names(session), project=project
             )
 
     def depend(self, task: str, needs: Sequence[str], *, drop: bool = False) -> TaskInQueue:
@@ -167,6 +167,7 @@ class TaskMethods(TalkMethods):
 def _require_agent(session: Session, fields: TaskFields) -> None:
     """Raise NotFound if a task wants an agent that does not exist, so that nothing could run it."""
     if fields.agent:
-        from gitworker.agents.adapters.find_adapter import find_adapter
+        from gitworker.agents.adapters.find_adapter import agent_names, find_adapter
 
-        find_adapter(session, fields.agent)
+        if fields.agent not in agent_names(session):
+            find_adapter(session, fields.agent)

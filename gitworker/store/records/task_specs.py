@@ -6,7 +6,7 @@ from gitworker.model.task import VerificationType
 from gitworker.model.task_spec import TaskSpec
 from gitworker.store.api import Reader, Writer
 
-LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths")
+LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths", "capabilities")
 FLAGS = ("requires_approval", "held", "critical", "is_plan_subtask")
 
 

@@ -19,11 +19,14 @@ TEXTS = {
     "title": "title", "text": "text", "agent": "agent", "project": "project_id",
     "workstream": "workstream_id",
 }  # fmt: skip
-NUMBERS = {"priority": "priority", "retries": "max_retries", "timeout": "timeout_s"}
+NUMBERS = {
+    "priority": "priority", "retries": "max_retries", "timeout": "timeout_s",
+    "budget": "budget_tokens",
+}  # fmt: skip
 FLAGS = {"approval": "requires_approval", "critical": "critical"}
 LISTS = {
     "test": "test_commands", "accept": "acceptance_criteria", "context": "attached_context",
-    "path": "paths",
+    "path": "paths", "capability": "capabilities",
 }  # fmt: skip
 KEYS = ("id", *TEXTS, "needs", "verify", *NUMBERS, *FLAGS, *LISTS)
 WORDS = {"yes": True, "true": True, "no": False, "false": False}

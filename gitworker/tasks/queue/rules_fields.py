@@ -18,15 +18,19 @@ VERIFY_WORDS = {
     "human": VerificationType.HUMAN,
 }
 NUMBER_MAX = 10**9
-NUMBERS = (("priority", -NUMBER_MAX), ("max_retries", 0), ("timeout_s", 0))
+TOKENS_MAX = 10**15
+NUMBERS = (
+    ("priority", -NUMBER_MAX, NUMBER_MAX), ("max_retries", 0, NUMBER_MAX),
+    ("timeout_s", 0, NUMBER_MAX), ("budget_tokens", 0, TOKENS_MAX),
+)  # fmt: skip
 TEXTS = ("title", "agent", "workstream_id")
-LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths")
+LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths", "capabilities")
 
 
 class TaskFields(NamedTuple):
     """Values for the fields of a task; None keeps the value that it has, or the default.
 
-    A time limit of 0 and an empty agent mean none.
+    A time limit or a budget of 0 and an empty agent mean none.
     """
 
     title: str | None = None
@@ -44,14 +48,16 @@ class TaskFields(NamedTuple):
     critical: bool | None = None
     project_id: str | None = None
     workstream_id: str | None = None
+    capabilities: tuple[str, ...] | None = None
+    budget_tokens: int | None = None
 
 
 def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
     """Return the task with the given values; raise Invalid for a value that no task can have."""
     given = {name: value for name, value in fields._asdict().items() if value is not None}
-    for name, least in NUMBERS:
-        if name in given and not least <= given[name] <= NUMBER_MAX:
-            raise Invalid(f"{_shown(name)} must be between {least} and {NUMBER_MAX}")
+    for name, least, most in NUMBERS:
+        if name in given and not least <= given[name] <= most:
+            raise Invalid(f"{_shown(name)} must be between {least} and {most}")
     for name in TEXTS:
         if name in given:
             _require_text(name, given[name])
@@ -69,6 +75,7 @@ def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
         timeout_s=changed.timeout_s or None,
         agent=changed.agent or None,
         workstream_id=changed.workstream_id or None,
+        budget_tokens=changed.budget_tokens or None,
     )
 
 

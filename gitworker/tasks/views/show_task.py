@@ -61,6 +61,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
         ("verify", f"{spec.verification_type.value}{_approval(spec)}"),
         ("retries", f"{stored.retry_count} of {stored.max_retries}"),
         ("agent", spec.agent or ""),
+        ("capability", ", ".join(spec.capabilities)),
         ("timeout", f"{spec.timeout_s} s" if spec.timeout_s else ""),
         ("plan", spec.plan_source or ""),
         ("parent", spec.parent_task_id or ""),
@@ -96,7 +97,8 @@ def json_task(found: ShownTask) -> dict[str, Any]:
         "accept": list(spec.acceptance_criteria), "context": list(spec.attached_context),
         "path": list(spec.paths), "parent": spec.parent_task_id, "plan": spec.plan_source,
         "is_plan_subtask": spec.is_plan_subtask, "workstream": spec.workstream_id,
-        "project": spec.project_id, "pr_url": stored.pr_url,
+        "project": spec.project_id, "capabilities": list(spec.capabilities),
+        "budget": spec.budget_tokens, "pr_url": stored.pr_url,
         "resume_after": stamp(stored.resume_after_ms), "created": stamp(stored.created_at_ms),
         "started": stamp(stored.started_at_ms), "completed": stamp(stored.completed_at_ms),
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gitworker.cli.commands.task.text_options import read_text, text_options
-from gitworker.cli.options import Number, Seconds, Text, require_utf8
+from gitworker.cli.options import Number, Seconds, Text, Tokens, require_utf8
 from gitworker.tasks.queue.rules_fields import VERIFY_WORDS, TaskFields
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ LISTS = {
     "tests": "test_commands",
     "context": "attached_context",
     "paths": "paths",
+    "capabilities": "capabilities",
 }
 
 
@@ -30,6 +31,10 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--workstream", type=Text(), metavar="NAME",
                      help="The workstream that it belongs to."),
         click.option("--agent", metavar="NAME", help="The agent that shall do it; '' for any."),
+        click.option("--capability", "capabilities", type=Text(), multiple=True, metavar="NAME",
+                     help="A capability that its agent must have; repeatable."),
+        click.option("--budget", type=Tokens(), metavar="TOKENS",
+                     help="Stop it once its agents have used TOKENS; 0 for no limit."),
         click.option("--project", metavar="PROJECT", help="Its project; default: default."),
         click.option("--timeout", "timeout_s", type=Seconds(min=0), metavar="S",
                      help="The time limit of one attempt in seconds; 0 for none."),
@@ -76,4 +81,5 @@ def read_fields(options: dict[str, Any]) -> TaskFields:
         agent=None if agent is None else require_utf8(agent, "--agent"),
         project_id=options.pop("project"),
         workstream_id=workstream,
+        budget_tokens=options.pop("budget"),
     )

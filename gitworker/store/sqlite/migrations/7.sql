@@ -124,3 +124,28 @@ WHEN NEW.status IS NOT OLD.status OR NEW.project_id IS NOT OLD.project_id BEGIN
     WHERE (project_id = NEW.project_id AND status = NEW.status)
         OR (project_id = OLD.project_id AND status = OLD.status);
 END;
+
+-- The program of a registered agent: the words of its command, its capabilities as JSON arrays, the
+-- variables of its environment as a JSON object.
+ALTER TABLE agents ADD COLUMN command TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE agents ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE agents ADD COLUMN env TEXT NOT NULL DEFAULT '{}';
+-- 1: a person has paused it, or has removed it: it gets no further task.
+ALTER TABLE agents ADD COLUMN is_paused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN is_leaving INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN created_at_ms INTEGER NOT NULL DEFAULT 0;
+-- for: agents.of_names
+CREATE INDEX idx_agents_name ON agents(name) WHERE state <> 'SHUTDOWN';
+-- A JSON array: the capabilities that an agent of the task must have.
+ALTER TABLE tasks ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';
+-- The tokens that the agents of the task have used, and those that they may use (NULL: any number).
+ALTER TABLE tasks ADD COLUMN tokens_used INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN budget_tokens INTEGER;
+-- The hash of the command, the prompt and the settings of a run, the agent's last words, the files
+-- that it has changed as a JSON array, and the tokens that the run may use. NULL: not known.
+ALTER TABLE runs ADD COLUMN inputs_hash TEXT;
+ALTER TABLE runs ADD COLUMN summary TEXT;
+ALTER TABLE runs ADD COLUMN files_changed TEXT;
+ALTER TABLE runs ADD COLUMN budget_tokens INTEGER;
+-- for: runs.of_task
+CREATE INDEX idx_runs_task ON runs(task_id, id);

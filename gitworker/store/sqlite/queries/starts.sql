@@ -5,7 +5,8 @@ FROM projects AS p LEFT JOIN tasks AS t ON t.id = :task
 WHERE p.id = COALESCE((SELECT project_id FROM tasks WHERE id = :task), :project);
 
 -- name: of_agent — the state and the limit of an agent
-SELECT id, state, max_concurrent_tasks FROM agents WHERE id = :agent;
+SELECT id, state, max_concurrent_tasks FROM agents
+WHERE COALESCE(NULLIF(name, ''), id) = :agent AND state <> 'SHUTDOWN';
 
 -- name: paths — the paths that a task declares
 SELECT paths FROM tasks WHERE id = :task;

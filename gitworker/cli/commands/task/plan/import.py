@@ -30,9 +30,9 @@ def command(call: CommandLine, file: str, parent: str | None, project: str | Non
         test: make test
 
     Without `id:` the id is made of the title. Fields are needs, priority, verify, retries,
-    approval, critical, test, accept, context, path, agent, project and timeout: in parentheses at
-    the end of the item, separated by `;`, or each in a line directly below it. Ticked items are
-    done.
+    approval, critical, test, accept, context, path, agent, capability, project, budget and timeout:
+    in parentheses at the end of the item, separated by `;`, or each in a line directly below it.
+    Ticked items are done.
 
     In JSON Lines each line is an object with these fields, id, title and text; in YAML the plan is
     a list of them, which needs the Python package PyYAML.

@@ -1,0 +1,1 @@
+"""The states of registered agents follow those of their workers."""

@@ -1,0 +1,131 @@
+"""agent list and agent show, and the agents that may take a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.model.agent import AgentState
+from gitworker.model.worker import WorkerState
+from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.agents import (
+    RegisteredAgent,
+    all_registered,
+    slots_of,
+)
+from gitworker.tasks.agents.register import require_registered
+from gitworker.tasks.agents.rules_registered import has_room, may_take
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.scheduling.agents import SlotRow
+
+HEAD = ("AGENT", "TYPE", "STATE", "TASKS", "TOKENS", "CAPABILITIES")
+AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING, WorkerState.STALE})
+
+
+class ShownAgent(NamedTuple):
+    """A registered agent, and its workers."""
+
+    agent: RegisteredAgent
+    slots: tuple[SlotRow, ...]
+
+    @property
+    def at_work(self) -> int:
+        """Return the number of its workers that have begun, or are to begin, a task."""
+        return sum(one.state in AT_WORK for one in self.slots)
+
+
+def read_agents(session: Session) -> list[ShownAgent]:
+    """Read every registered agent by name."""
+    with session.store.read() as reader:
+        return shown_agents(reader)
+
+
+def shown_agents(reader: Reader) -> list[ShownAgent]:
+    """Return the same in the caller's snapshot."""
+    return [ShownAgent(one, tuple(slots_of(reader, one.name))) for one in all_registered(reader)]
+
+
+def read_agent(session: Session, name: str) -> ShownAgent:
+    """Read one registered agent; raise NotFound for another name."""
+    with session.store.read() as reader:
+        found = require_registered(reader, name)
+        return ShownAgent(found, tuple(slots_of(reader, name)))
+
+
+def agents_for_task(reader: Reader, task: str) -> list[ShownAgent]:
+    """Return the registered agents that may take a task now, those with the fewest tasks first.
+
+    They have its capabilities, are of the name or type that it wishes for, and have a free slot.
+    """
+    spec = find_task_spec(reader, task)
+    found = [
+        one for one in shown_agents(reader)
+        if spec is not None and has_room(
+            AgentState(one.agent.state), at_work=one.at_work, tasks=one.agent.tasks,
+            is_paused=one.agent.is_paused or one.agent.is_leaving,
+        ) and may_take(
+            name=one.agent.name, agent_type=one.agent.agent_type,
+            capabilities=one.agent.capabilities, required=spec.capabilities, wish=spec.agent,
+        )
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.at_work, one.agent.name))
+
+
+def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) -> str:
+    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    rows = [
+        (one.agent.name, one.agent.agent_type, one.agent.state,
+         f"{one.at_work}/{one.agent.tasks}", str(one.agent.total_tokens),
+         ", ".join(one.agent.capabilities) or NOTHING)
+        for one in found
+    ]  # fmt: skip
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    if not rows:
+        return "no agent is registered"
+    return "\n".join(table(HEAD, rows, width=width, color=color))
+
+
+def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
+    """Return one line for each field that says something."""
+    agent = found.agent
+    later = "leaves after its task" if agent.is_leaving else "paused" if agent.is_paused else ""
+    lines = [
+        ("agent", agent.name),
+        ("type", agent.agent_type),
+        ("state", f"{agent.state}{f' ({later})' if later else ''}"),
+        ("tasks", f"{found.at_work} of {agent.tasks} at once"),
+        ("command", " ".join(agent.command)),
+        ("capability", ", ".join(agent.capabilities)),
+        ("env", ", ".join(name for name, _ in agent.env)),
+        ("tokens", f"{agent.total_tokens:,}, {agent.session_tokens:,} in the last session"),
+        *(("worker", f"{one.worker}  {one.state}  {one.task or ''}".rstrip())
+          for one in found.slots),
+        ("created", clock.iso_utc(agent.created_at_ms)),
+    ]  # fmt: skip
+    return "\n".join(f"{name:<10} {one_line(value)}" for name, value in lines if value)
+
+
+def json_agents(found: list[ShownAgent]) -> dict[str, Any]:
+    """Return the agents as JSON data."""
+    return {"agents": [json_agent(one) for one in found]}
+
+
+def json_agent(found: ShownAgent) -> dict[str, Any]:
+    """Return one agent as JSON data; of its variables only the names."""
+    agent = found.agent
+    return {
+        "agent": agent.name, "type": agent.agent_type, "state": agent.state,
+        "max_concurrent_tasks": agent.tasks, "at_work": found.at_work,
+        "paused": agent.is_paused, "leaving": agent.is_leaving, "command": list(agent.command),
+        "capabilities": list(agent.capabilities), "env": [name for name, _ in agent.env],
+        "task": agent.task, "total_tokens": agent.total_tokens,
+        "session_tokens": agent.session_tokens, "created": clock.iso_utc(agent.created_at_ms),
+        "slots": [
+            {"worker": one.worker, "state": one.state, "task": one.task} for one in found.slots
+        ],
+    }  # fmt: skip

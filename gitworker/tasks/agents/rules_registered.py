@@ -1,0 +1,61 @@
+"""Registered agents: their fields, and the tasks that they may take. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.errors import Invalid
+from gitworker.model.agent import AgentState
+from gitworker.model.ids import ALNUM, TASK_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+TASKS_MAX = 1000
+FREE = frozenset({AgentState.IDLE, AgentState.STARTING, AgentState.BUSY})
+
+
+def parse_env(words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the variables of words such as `NAME=value`; raise Invalid for another word."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not (name.isidentifier() and name.isascii()) or "\0" in value:
+            raise Invalid(f"{ascii(name)[:40]} is not a variable of the form NAME=value")
+        found[name] = value
+    return tuple(found.items())
+
+
+def parse_capabilities(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the capabilities in order, each once; raise Invalid for a bad name."""
+    found = dict.fromkeys(word.strip() for text in words for word in text.split(","))
+    for name in found:
+        if not name or name[0] not in ALNUM or not TASK_CHARS.issuperset(name):
+            raise Invalid(
+                f"{ascii(name)[:40]} is not a capability: letters, digits, '.', '_' and '-' are"
+                " allowed"
+            )
+    return tuple(found)
+
+
+def require_number(tasks: int) -> None:
+    """Raise Invalid for a number of tasks at once that no agent can have."""
+    if not 1 <= tasks <= TASKS_MAX:
+        raise Invalid(f"the number of tasks must be between 1 and {TASKS_MAX}")
+
+
+def may_take(
+    *,
+    name: str,
+    agent_type: str,
+    capabilities: Sequence[str],
+    required: Sequence[str],
+    wish: str | None,
+) -> bool:
+    """Return whether an agent has the capabilities of a task, and the name or type it wishes."""
+    return wish in (None, name, agent_type) and set(required) <= set(capabilities)
+
+
+def has_room(state: AgentState, *, at_work: int, tasks: int, is_paused: bool) -> bool:
+    """Return whether an agent may get another task now."""
+    return state in FREE and at_work < tasks and not is_paused

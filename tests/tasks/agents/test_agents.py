@@ -1,0 +1,173 @@
+"""Registered agents: their state follows what really happens to their workers."""
+
+import pytest
+
+from gitworker.agents.finish import Ending
+from gitworker.errors import GitWorkerError, NotFound, Refused
+from gitworker.lifecycle.fail import fail, pause, recover
+from gitworker.lifecycle.registered.change_agent import change_agent
+from gitworker.lifecycle.timeouts import apply_due
+from gitworker.model.task_spec import TaskSpec
+from gitworker.model.worker import WorkerEvent
+from gitworker.service.service import open_repository
+from gitworker.store.records.task_specs import insert_task_spec
+from gitworker.tasks.agents.read_agents import (
+    agents_for_task,
+    json_agent,
+    read_agent,
+    read_agents,
+    render_agent,
+    render_agents,
+)
+from gitworker.workers.cancel import cancel
+from gitworker.workers.start import start
+from tests.workers.world import World
+
+
+def register(world: World, name: str = "ada", **options: object) -> None:
+    """Register an agent with a command of its own."""
+    open_repository(str(world.root)).register_agent(
+        name,
+        "command",
+        command=["true"],
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def state(world: World, name: str = "ada") -> str:
+    """Return the state of a registered agent."""
+    return read_agent(world.session(), name).agent.state
+
+
+def test_an_agent_follows_its_worker(world: World) -> None:
+    """An agent is IDLE, STARTING with a task, BUSY at work, and IDLE after the hand-in."""
+    register(world)
+    assert state(world) == "IDLE"
+    world.spawn("ada", "t1")
+    assert (state(world), read_agent(world.session(), "ada").agent.task) == ("STARTING", "t1")
+    start(world.session(), "ada")
+    assert state(world) == "BUSY"
+    world.commit("ada", {"a": "1\n"})
+    world.submit("ada")
+    assert (state(world), read_agent(world.session(), "ada").agent.task) == ("IDLE", None)
+    world.require_sound()
+
+
+def test_a_limit_pauses_it_and_silence_makes_it_unresponsive(world: World) -> None:
+    """Exhausted tokens pause an agent until it works again; a stale worker is unresponsive."""
+    register(world)
+    world.working("ada", "t1", {"a": "1\n"})
+    session = world.session()
+    pause(session, "ada")
+    assert state(world) == "PAUSED"
+    start(session, "ada")
+    assert state(world) == "BUSY"
+    apply_due(session, [(world.worker("ada"), WorkerEvent.HEARTBEAT_TIMEOUT)], [])
+    assert state(world) == "UNRESPONSIVE"
+    recover(session, "ada")
+    assert state(world) == "BUSY"
+    apply_due(session, [(world.worker("ada"), WorkerEvent.HEARTBEAT_TIMEOUT)], [])
+    apply_due(session, [(world.worker("ada"), WorkerEvent.EXPIRE)], [])
+    assert state(world) == "IDLE"
+    world.require_sound()
+
+
+def test_an_agent_that_stays_silent_is_shut_down(world: World) -> None:
+    """An agent whose process is alive but silent for too long is removed; its name is free."""
+    register(world)
+    world.working("ada", "t1", {"a": "1\n"})
+    session = world.session()
+    apply_due(session, [(world.worker("ada"), WorkerEvent.HEARTBEAT_TIMEOUT)], [])
+    apply_due(session, [(world.worker("ada"), WorkerEvent.STOP)], [])
+    assert read_agents(session) == []
+    register(world)
+    assert read_agent(session, "ada").agent.id == "ada#2"
+    world.require_sound()
+
+
+def test_errors_are_reset_by_a_person(world: World) -> None:
+    """A failed start and refused credentials are errors of the agent until it is resumed."""
+    register(world)
+    session = world.session()
+    world.spawn("ada", "t1")
+    fail(session, "ada", reason="no disk")
+    assert state(world) == "ERROR"
+    assert change_agent(session, "ada") == "IDLE"
+    world.working("ada-1", "t2", {"a": "1\n"})
+    fail(session, "ada-1", reason="not logged in", agent_ending="ERROR")
+    assert state(world) == "ERROR"
+    assert change_agent(session, "ada") == "IDLE"
+    assert Ending(0).reason == ""
+    world.require_sound()
+
+
+def test_pause_and_removal_wait_for_the_task(world: World) -> None:
+    """An agent at work is paused or removed once its task has ended."""
+    register(world, tasks=2)
+    session = world.session()
+    world.working("ada-1", "t1", {"a": "1\n"})
+    assert change_agent(session, "ada", is_paused=True) == "BUSY"
+    world.submit("ada-1")
+    assert state(world) == "PAUSED"
+    assert change_agent(session, "ada") == "IDLE"
+    world.spawn("ada-2", "t2")
+    assert change_agent(session, "ada", is_leaving=True) == "STARTING"
+    cancel(session, "ada-2")
+    with pytest.raises(NotFound, match="no agent 'ada' is registered"):
+        read_agent(session, "ada")
+    world.require_sound()
+
+
+def test_the_agents_that_may_take_a_task(world: World) -> None:
+    """Agents with the capabilities and a free slot may take a task, those with less work first."""
+    register(world, "ada", capabilities=["python"], tasks=2)
+    register(world, "bob", capabilities=["python", "sql"])
+    register(world, "cyd")
+    session = world.session()
+    with session.store.write() as writer:
+        insert_task_spec(writer, TaskSpec("a", capabilities=("python",)), now=1)
+        insert_task_spec(writer, TaskSpec("b", agent="cyd"), now=1)
+
+    def names(task: str) -> list[str]:
+        with session.store.read() as reader:
+            return [one.agent.name for one in agents_for_task(reader, task)]
+
+    assert (names("a"), names("b"), names("lost")) == (["ada", "bob"], ["cyd"], [])
+    world.spawn("ada-1", "t1")
+    assert names("a") == ["bob", "ada"]
+    world.spawn("bob", "t2")
+    change_agent(session, "ada", is_paused=True)
+    assert names("a") == []
+
+
+def test_refused_registrations(world: World) -> None:
+    """Unknown types, missing programs, used names and workers are refused."""
+    service = open_repository(str(world.root))
+    with pytest.raises(NotFound) as unknown:
+        service.register_agent("ada", "claud")
+    assert "claude" in unknown.value.detail
+    with pytest.raises(GitWorkerError, match="does not exist"):
+        service.register_agent("ada", "command", command=["no-such-program"])
+    with pytest.raises(GitWorkerError, match="needs its command"):
+        service.register_agent("ada", "command")
+    assert service.list_registered() == []
+    register(world)
+    with pytest.raises(Refused, match="exists already"):
+        register(world)
+    with pytest.raises(Refused, match="worker auth cannot change agents"):
+        change_agent(world.session()._replace(actor="auth"), "ada")
+
+
+def test_the_views(world: World) -> None:
+    """The list has a row for each agent; one agent shows its fields and its workers."""
+    assert "no agent is registered" in render_agents([], width=80, color=False)
+    register(world, capabilities=["python"], tasks=2, env=["KEY=secret"])
+    world.spawn("ada-1", "t1")
+    session = world.session()
+    assert render_agents(read_agents(session), width=None, color=False) == (
+        "ada\tcommand\tSTARTING\t1/2\t0\tpython"
+    )
+    text = render_agent(read_agent(session, "ada"), width=None, color=False)
+    assert "worker     ada-1  ASSIGNED  t1" in text
+    assert "secret" not in text
+    assert json_agent(read_agent(session, "ada"))["env"] == ["KEY"]

@@ -1,0 +1,52 @@
+"""Registered agents: their fields, and the tasks that they may take."""
+
+import pytest
+
+from gitworker.errors import Invalid
+from gitworker.model.agent import AgentState
+from gitworker.tasks.agents.rules_registered import (
+    has_room,
+    may_take,
+    parse_capabilities,
+    parse_env,
+    require_number,
+)
+
+
+def test_words_of_the_command_line() -> None:
+    """Variables and capabilities are read in order, each once; bad ones are refused."""
+    assert parse_env(["A=1", "B=x=y", "A=2"]) == (("A", "2"), ("B", "x=y"))
+    assert parse_capabilities(["python,sql", "python"]) == ("python", "sql")
+    for bad in ("A", "=1", "1A=2", "A\0B=1", "A=\0"):
+        with pytest.raises(Invalid):
+            parse_env([bad])
+    for bad in ("", "a b", "-a"):
+        with pytest.raises(Invalid):
+            parse_capabilities([bad])
+    with pytest.raises(Invalid):
+        require_number(0)
+    require_number(1)
+
+
+@pytest.mark.parametrize(
+    ("required", "wish", "fits"),
+    [
+        ((), None, True), (("python",), None, True), (("rust",), None, False),
+        ((), "ada", True), ((), "claude", True), ((), "codex", False),
+    ],
+)  # fmt: skip
+def test_an_agent_fits_a_task(required: tuple[str, ...], wish: str | None, fits: bool) -> None:
+    """An agent has the capabilities of its task, and the name or type that the task wishes for."""
+    found = may_take(
+        name="ada", agent_type="claude", capabilities=("python", "sql"), required=required,
+        wish=wish,
+    )  # fmt: skip
+    assert found is fits
+
+
+def test_an_agent_has_room() -> None:
+    """An agent gets a task if it is usable, not paused, and below its number of tasks."""
+    assert has_room(AgentState.BUSY, at_work=1, tasks=2, is_paused=False)
+    assert not has_room(AgentState.BUSY, at_work=2, tasks=2, is_paused=False)
+    assert not has_room(AgentState.IDLE, at_work=0, tasks=2, is_paused=True)
+    assert not has_room(AgentState.ERROR, at_work=0, tasks=2, is_paused=False)
