@@ -18,6 +18,7 @@ from benchmarks.cases.memory import measure_memory
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
 from benchmarks.cases.radar import measure_radar
 from benchmarks.cases.status import measure_status
+from benchmarks.cases.tasks import measure_tasks
 from benchmarks.results import Result
 from benchmarks.scene import Scene
 
@@ -29,6 +30,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "exec": measure_begin,
     "output": measure_output,
     "status": measure_status,
+    "tasks": measure_tasks,
     "replay": measure_replay,
     "removal": measure_removal,
     "landed-removal": measure_landed_removal,

@@ -20,7 +20,7 @@ from gitworker.orchestrator.rules_summary import (
     result_of,
     totals,
 )
-from gitworker.store.tasks import StoredTask, all_tasks, open_dependencies
+from gitworker.store.tasks import StoredTask, all_statuses, all_tasks, open_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,7 +44,8 @@ class RunSummary(NamedTuple):
 def read_open(session: Session) -> list[str]:
     """Return the ids of the tasks that have not ended."""
     with session.store.read() as reader:
-        return [task.id for task in all_tasks(reader) if not has_ended(task.status)]
+        statuses = all_statuses(reader)
+    return [task for task, status in statuses.items() if not has_ended(status)]
 
 
 def read_results(

@@ -177,6 +177,7 @@ def test_the_order_of_the_queue(store: Database) -> None:
         ("tasks.unblocked", "idx_tasks_unblocked"),
         ("tasks.due_retries", "idx_tasks_failed"),
         ("task_queue.counts", "task_counts"),
+        ("tasks.next_retry", "idx_tasks_failed"),
     ],
 )
 def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:

@@ -8,6 +8,9 @@ SELECT description, title, acceptance_criteria, test_commands, attached_context 
 -- name: ids — the ids of all tasks
 SELECT id FROM tasks;
 
+-- name: statuses — the status of every task
+SELECT id, status FROM tasks ORDER BY id;
+
 -- name: by_id — one task
 SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
@@ -75,7 +78,7 @@ UPDATE tasks SET title = :title WHERE id = :task;
 UPDATE tasks SET description = :text WHERE id = :task;
 
 -- name: next_retry — the time of the next retry of a failed task
-SELECT MIN(resume_after_ms) AS at_ms FROM tasks WHERE status = 'FAILED';
+SELECT MIN(resume_after_ms) AS at_ms FROM tasks INDEXED BY idx_tasks_failed WHERE status = 'FAILED';
 
 -- name: blocked_by — the BLOCKED tasks with this last error
 SELECT id FROM tasks WHERE status = 'BLOCKED' AND last_error = :error ORDER BY id;
