@@ -77,8 +77,10 @@ FROM (
 ) AS m
 WHERE NOT (m.type = 'state_change' AND EXISTS (
     SELECT 1 FROM transitions AS t
-    WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
-        CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+    WHERE t.machine IN ('worker', 'workstream') AND t.ts_ms = m.ts_ms AND t.entity_id =
+        CASE WHEN json_valid(m.payload) THEN COALESCE(
+            json_extract(m.payload, '$.worker'), json_extract(m.payload, '$.workstream')
+        ) END
 ))
 ORDER BY m.seq DESC LIMIT :limit;
 
@@ -116,8 +118,10 @@ FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit;
 SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref,
     (m.type = 'state_change' AND EXISTS (
         SELECT 1 FROM transitions AS t
-        WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
-            CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+        WHERE t.machine IN ('worker', 'workstream') AND t.ts_ms = m.ts_ms AND t.entity_id =
+            CASE WHEN json_valid(m.payload) THEN COALESCE(
+                json_extract(m.payload, '$.worker'), json_extract(m.payload, '$.workstream')
+            ) END
     )) AS repeats
 FROM messages AS m WHERE m.seq > :after ORDER BY m.seq LIMIT :limit;
 
