@@ -18,7 +18,6 @@ from gitworker.store.records.tips import all_tips
 from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
 
-REWRITING = frozenset({"approve", "merge", "cancel", "reset", "remove"})
 DELETING = frozenset({"gc", "fsck"})  # operations that deleted refs or trash, and record which
 
 

@@ -12,7 +12,15 @@ from contextlib import suppress
 
 from gitworker.errors import Conflict
 from gitworker.journal.finish_landing import RECORDED
-from gitworker.journal.operation_kinds import FINISHED, KINDS, ROLLED_BACK
+from gitworker.journal.operation_kinds import (
+    FINISHED,
+    KINDS,
+    ROLLED_BACK,
+    TARGET_MOVES,
+    finish,
+    finish_all,
+    roll_back,
+)
 from gitworker.journal.settled import Settled, end_each
 from gitworker.lifecycle.state_files import catch_up
 from gitworker.repo.plumbing.lock import hold
@@ -40,8 +48,8 @@ def recover_all(session: Session) -> Settled:
         with suppress(Conflict), hold(session.worktree_lock, name="worktree", timeout_s=0):
             _add(settled, finish_spawns(session))
     for name, kind in KINDS.items():
-        if kind.finish_all is not None and name in kinds:
-            _add(settled, kind.finish_all(session))
+        if kind.finish_all and name in kinds:
+            _add(settled, finish_all(session, name))
     return settled
 
 
@@ -54,8 +62,8 @@ def finish_interrupted(session: Session) -> Settled:
         pending = [o for o in unfinished_operations(reader) if o.kind in FINISHED]
     # Newest first, since the removal of a landing is a part of it. Landings are ended in the order
     # in which they are on the target, so that the tip published last is the target's.
-    landings = [one for one in pending if one.kind == "merge"]
-    others = [one for one in reversed(pending) if one.kind != "merge"]
+    landings = [one for one in pending if one.kind in TARGET_MOVES]
+    others = [one for one in reversed(pending) if one.kind not in TARGET_MOVES]
     return end_each(session, others + landings, _finish_one)
 
 
@@ -63,13 +71,7 @@ def finish_spawns(session: Session) -> Settled:
     """Roll interrupted spawns and adoptions back; the caller holds the worktree lock."""
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if o.kind in ROLLED_BACK]
-    return end_each(session, pending, _roll_back_one)
-
-
-def _roll_back_one(session: Session, operation: Operation) -> None:
-    roll_back = KINDS[operation.kind].roll_back
-    assert roll_back is not None
-    roll_back(session, operation.id)
+    return end_each(session, pending, roll_back)
 
 
 def require_ended(session: Session, worker: str) -> None:
@@ -79,7 +81,7 @@ def require_ended(session: Session, worker: str) -> None:
 
 def require_landed(session: Session) -> None:
     """Raise Conflict if a landing may have moved the target and is not recorded yet."""
-    _refuse_open(session, lambda one: one.kind == "merge" and one.step != RECORDED)
+    _refuse_open(session, lambda one: one.kind in TARGET_MOVES and one.step != RECORDED)
 
 
 def require_rolled_back(session: Session, *, worker: str, task: str) -> None:
@@ -110,8 +112,6 @@ def _refuse_open(session: Session, concerns: Callable[[Operation], bool]) -> Non
 
 def _finish_one(session: Session, operation: Operation) -> None:
     """Finish one operation; one that is refused for good is closed and raises nothing."""
-    finish = KINDS[operation.kind].finish
-    assert finish is not None
     try:
         finish(session, operation)
     except Exception:

@@ -6,7 +6,8 @@ from itertools import groupby
 
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
 from gitworker.fsck.finding import Finding
-from gitworker.fsck.picture import REWRITING, Picture
+from gitworker.fsck.picture import Picture
+from gitworker.journal.operation_kinds import REWRITING, TARGET_MOVES
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.model.ref_names import ANCHORS, rescues_of, short_name
 from gitworker.observe.text import count_text
@@ -16,7 +17,7 @@ from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.payloads.payload import replaced_commits
 
-MOVING_TARGET = frozenset({"merge", "undo"})
+MOVING_TARGET = TARGET_MOVES | {"undo"}
 Owner = tuple[str, str]
 
 

@@ -9,23 +9,19 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.journal.operation_kinds import UNDOABLE, require_undoable
-from gitworker.journal.undo.restore import worker_refusal
+from gitworker.journal.operation_kinds import UNDOABLE, undoable
 from gitworker.journal.undo.rules_undo import later_refusal
-from gitworker.journal.undo.undo_window import UndoWindow, read_window
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import (
     LAST,
     Operation,
-    find_last_operation,
     find_operation,
     first_of_window,
     later_operations,
     undoable_operations,
 )
-from gitworker.store.payloads.payload import GcData, rescue_of
-from gitworker.store.workers import find_worker
+from gitworker.store.payloads.payload import rescue_of
 
 PAGE = 50
 DONE, UNDONE = "done", "undone"
@@ -60,11 +56,7 @@ class Record:
     @property
     def workers(self) -> tuple[str, ...]:
         """Return the workers of the operation; of a window, those whose landing was not undone."""
-        return tuple(
-            operation.worker_id
-            for operation in self.operations
-            if self.kind != "gc" and _is_done(operation)
-        )
+        return tuple(one.worker_id for one in self.operations if one.task_id and _is_done(one))
 
     @property
     def rescue(self) -> str | None:
@@ -72,11 +64,6 @@ class Record:
         return next(
             filter(None, (rescue_of(operation.data)[0] for operation in self.operations)), None
         )
-
-    @property
-    def window(self) -> UndoWindow:
-        """Return the operations of a landing as a window."""
-        return UndoWindow(self.operations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,11 @@ class ListedRecord:
 def newest_records(session: Session, *, limit: int) -> list[Record]:
     """Return the newest records that a user made, which `undo` without a number tries in turn."""
     with session.store.read() as reader:
-        made = (one for one in _records(reader) if not _needs_number(reader, one))
+        made = (
+            one
+            for one in _records(reader)
+            if not undoable(one.operations[0]).needs_number(reader, one.operations[0])
+        )
         return list(islice(made, limit))
 
 
@@ -121,7 +112,7 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     if later is not None:
         return later
     try:
-        require_undoable(session, record.operations[0])
+        undoable(record.operations[0]).require(session, record.operations[0])
     except GitWorkerError as error:
         return error
     return None
@@ -132,7 +123,7 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
 
     The removals of a landing are a part of it and do not count.
     """
-    own = ("merge", "remove") if record.kind == "merge" else ()
+    own = undoable(record.operations[0]).own_kinds
     with session.store.read() as reader:
         for operation in record.operations:
             later = [one for one in later_operations(reader, operation) if one.kind not in own]
@@ -150,7 +141,7 @@ def _records(reader: Reader) -> Iterator[Record]:
     while True:
         operations = undoable_operations(reader, PAGE, before=before)
         for operation in operations:
-            if operation.kind == "adopt" and _has_continued(reader, operation):
+            if undoable(operation).is_settled(reader, operation):
                 continue
             record = read_record(reader, operation)
             if record.number not in seen:
@@ -163,34 +154,7 @@ def _records(reader: Reader) -> Iterator[Record]:
 
 def read_record(reader: Reader, operation: Operation) -> Record:
     """Return the record that an operation belongs to."""
-    return Record(
-        read_window(reader, operation).landings if operation.kind == "merge" else (operation,)
-    )
-
-
-def _needs_number(reader: Reader, record: Record) -> bool:
-    """Return True if only `undo N` reverts a record: a landing's removal, some runs of gc.
-
-    A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would revert the gc
-    of last night instead of the user's last command.
-    """
-    operation = record.operations[0]
-    if record.kind == "gc":
-        data = operation.payload(GcData)
-        return not data.refs or data.by_itself
-    return record.kind == "remove" and _has_landing(reader, operation)
-
-
-def _has_continued(reader: Reader, adoption: Operation) -> bool:
-    """Return whether the adopted work has become the worker's own, as intended."""
-    worker = find_worker(reader, adoption.worker_id)
-    return worker is None or worker_refusal(worker, adoption) is not None
-
-
-def _has_landing(reader: Reader, removal: Operation) -> bool:
-    """Return whether a removal followed a landing that was not undone."""
-    landing = find_last_operation(reader, "merge", worker=removal.worker_id, task=removal.task_id)
-    return landing is not None and _is_done(landing)
+    return Record(undoable(operation).members(reader, operation))
 
 
 def _is_done(operation: Operation) -> bool:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gitworker import clock
-from gitworker.bus.drain import drain, record_rewrite
+from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.journal.operation_kinds import describe_undo, finish_undo, require_undoable
+from gitworker.journal.operation_kinds import finish_undo, undoable
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.undo.records import (
     Record,
@@ -22,23 +21,18 @@ from gitworker.journal.undo.records import (
     refuse_later,
 )
 from gitworker.journal.undo.rules_undo import listed, with_older
-from gitworker.journal.undo.undo_merge import plan_undo
 from gitworker.lifecycle.rules import may_undo
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
-from gitworker.model.ids import TaskId, WorkerId
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
-from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import transition_metadata
 from gitworker.store.operations import (
     Operation,
-    begin_undo,
-    find_last_operation,
     find_operation,
 )
-from gitworker.store.payloads.payload import ApproveData, RemovalData, UndoData
+from gitworker.store.payloads.payload import RemovalData, UndoData
 from gitworker.store.workers import Worker, all_workers, find_worker
 
 TRIED_AT_MOST = 20  # records that `undo` without a number looks at; --list shows as many
@@ -98,7 +92,10 @@ def undo(
                 raise refusal
         for operation in record.operations:
             require_ended(session, operation.worker_id)
-        operation = _plan(session, record)
+        kind = undoable(record.operations[0])
+        kind.require(session, record.operations[0])
+        operation = kind.begin(session, record.operations[0])
+        crash_point("undo.journal")
         finish_undo(session, operation)
         with session.store.read() as reader:
             found = [find_worker(reader, name) for name in record.workers]
@@ -106,7 +103,7 @@ def undo(
                 ref for operation in record.operations if (ref := _still_kept(reader, operation))
             ]
     workers = tuple(worker for worker in found if worker is not None)
-    message = describe_undo(record.operations, workers)
+    message = kind.describe(record.operations, workers)
     for ref in kept:
         message += f"; the uncommitted work is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message, tuple(skipped))
@@ -122,9 +119,9 @@ def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | Non
             if undone is None or undone.status != "undone":
                 continue
             operations = read_record(reader, undone).operations
-            names = [] if undone.kind == "gc" else [one.worker_id for one in operations]
-            workers = tuple(filter(None, (find_worker(reader, name) for name in names)))
-        return Undone(undone.id, undone.kind, workers, describe_undo(operations, workers))
+            workers = tuple(filter(None, (find_worker(reader, o.worker_id) for o in operations)))
+        message = undoable(undone).describe(operations, workers)
+        return Undone(undone.id, undone.kind, workers, message)
     return None
 
 
@@ -188,39 +185,7 @@ def _may_undo(session: Session, record: Record) -> GitWorkerError | None:
 
 def _still_kept(reader: Reader, operation: Operation) -> str | None:
     """Return the rescue ref of uncommitted work that could not come back into a new worktree."""
-    if operation.kind == "gc":
-        return None
-    done = find_operation(reader, operation.id)
-    if operation.kind == "merge":
-        done = find_last_operation(
-            reader, "remove", worker=operation.worker_id, task=operation.task_id
-        )
+    done = undoable(operation).removal(reader, operation)
     if done is None or not isinstance(done.data, RemovalData) or done.data.unpacked:
         return None
     return done.data.rescue
-
-
-def _plan(session: Session, record: Record) -> Operation:
-    """Check that the record can be undone, and write the journal."""
-    if record.kind == "merge":
-        return plan_undo(session, record.window)
-    require_undoable(session, record.operations[0])
-    operation = _journal(session, record.operations[0])
-    crash_point("undo.journal")
-    return operation
-
-
-def _journal(session: Session, done: Operation) -> Operation:
-    data = done.data
-    if isinstance(data, ApproveData) and data.old != data.new:
-        rescue(  # this is a rewrite too: the commits that it replaces are kept
-            session.git,
-            worker=WorkerId(done.worker_id),
-            task=TaskId(done.task_id),
-            tip=data.new,
-            worktree=None,
-        )
-    with session.store.write() as writer:
-        if isinstance(data, ApproveData):
-            record_rewrite(writer, data.ref, old=data.new, new=data.old)
-        return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())

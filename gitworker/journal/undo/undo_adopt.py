@@ -5,13 +5,15 @@ worktree that the adoption made is moved to the trash. One that it found stays a
 """
 
 import os
+from collections.abc import Sequence
 
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.journal.rollback import drop_worktree
 from gitworker.journal.rollback_adopt import log_of_rename, name_back, release_worktree
-from gitworker.journal.undo.restore import close, worker_refusal
+from gitworker.journal.undo.restore import worker_refusal
+from gitworker.journal.undo.undoable import Undoable, close
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.rules import taken_back_as
 from gitworker.lifecycle.state_files import publish_views
@@ -25,7 +27,7 @@ from gitworker.repo.worktrees.ownership import require_checkout
 from gitworker.repo.worktrees.trouble import require_no_operation
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session
-from gitworker.store.api import Writer
+from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.workers import Worker, clear_assignment, find_worker, load_worker
@@ -33,7 +35,7 @@ from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.removal import forget_branch, refuse_stuck
 
 
-def require_untouched(session: Session, done: Operation) -> None:
+def _require_untouched(session: Session, done: Operation) -> None:
     """Raise Refused if the worker has continued the adopted work, or the old name is taken."""
     with session.store.read() as reader:
         worker = load_worker(reader, done.worker_id)
@@ -44,7 +46,7 @@ def require_untouched(session: Session, done: Operation) -> None:
     _check_worktree(session, done, worker)
 
 
-def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -> None:
+def _carry_out(session: Session, operation: Operation, done: Operation) -> None:
     """Rename the branch back, release the worktree and free the worker; safe to repeat.
 
     If it is impossible and no step has taken effect, the operation is closed.
@@ -52,7 +54,7 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
     with hold(session.worktree_lock, name="worktree"):
         try:
             if not _has_begun(session, done):
-                require_untouched(session, done)
+                _require_untouched(session, done)
             done = _carry_back(session, done)
         except BaseException:
             if not _has_begun(session, done):
@@ -176,3 +178,18 @@ def _record(writer: Writer, operation: Operation, done: Operation) -> None:
     forget_branch(writer, done.payload(AdoptData).ref)
     close(writer, done, "undone")
     close(writer, operation, "done")
+
+
+def _has_continued(reader: Reader, done: Operation) -> bool:
+    """Return whether the adopted work has become the worker's own, as intended."""
+    worker = find_worker(reader, done.worker_id)
+    return worker is None or worker_refusal(worker, done) is not None
+
+
+def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
+    (done,), (worker,) = undone, workers
+    name = short_name(done.payload(AdoptData).old_ref)
+    return f"{name} is no longer managed; {done.worker_id} is {worker.state}"
+
+
+ADOPTION = Undoable(_require_untouched, _carry_out, _describe, is_settled=_has_continued)

@@ -1,7 +1,9 @@
 """Undo a gc: make the rescue refs that it deleted again, while their commits exist."""
 
+from collections.abc import Sequence
+
 from gitworker.errors import Refused
-from gitworker.journal.undo.restore import close
+from gitworker.journal.undo.undoable import Undoable, close
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import task_of
 from gitworker.repo.history.reachable import find_missing
@@ -9,18 +11,20 @@ from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.refs import read_refs, require_refs
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
+from gitworker.store.api import Reader
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import GcData
+from gitworker.store.workers import Worker
 
 
-def expired_refs(done: Operation) -> dict[Ref, Oid]:
+def _expired_refs(done: Operation) -> dict[Ref, Oid]:
     """Return the rescue refs that a gc deleted, with their commits."""
     return {Ref(ref): Oid(oid) for ref, oid in done.payload(GcData).refs.items()}
 
 
-def require_commits(session: Session, done: Operation) -> None:
+def _require_commits(session: Session, done: Operation) -> None:
     """Raise Refused if a gc deleted no ref, or git has deleted some of the commits since."""
-    refs = expired_refs(done)
+    refs = _expired_refs(done)
     if not refs:
         raise Refused(
             f"gc {done.id} deleted no rescue ref; deleted files cannot be restored",
@@ -37,9 +41,9 @@ def require_commits(session: Session, done: Operation) -> None:
         )
 
 
-def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:
+def _carry_out(session: Session, operation: Operation, done: Operation) -> None:
     """Make the refs again, under a new number if another rescue has the old one."""
-    refs = expired_refs(done)
+    refs = _expired_refs(done)
     present = read_refs(session.git, list(refs))
     for ref in present:
         if present[ref] != refs[ref]:
@@ -63,3 +67,20 @@ def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> N
     with session.store.write() as writer:
         close(writer, done, "undone")
         close(writer, operation, "done")
+
+
+def _needs_number(_: Reader, done: Operation) -> bool:
+    """Return whether a gc ran by itself or deleted no ref.
+
+    Otherwise `undo` would revert the gc of last night instead of the user's last command.
+    """
+    data = done.payload(GcData)
+    return not data.refs or data.by_itself
+
+
+def _describe(undone: Sequence[Operation], _: Sequence[Worker]) -> str:
+    number = len(undone[0].payload(GcData).refs)
+    return f"{number} rescue refs are back; deleted files are not"
+
+
+COLLECTION = Undoable(_require_commits, _carry_out, _describe, needs_number=_needs_number)

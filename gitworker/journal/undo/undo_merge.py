@@ -6,6 +6,7 @@ branch is restored to its state before the replay; a rescue ref keeps the replay
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 from gitworker import clock
@@ -14,14 +15,15 @@ from gitworker.bus.transitions import move_task
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.journal.undo.reassign import RestoredWorker, StateBefore, assign_again
-from gitworker.journal.undo.restore import bring_back, close, path_exists
-from gitworker.journal.undo.rules_undo import is_completed
+from gitworker.journal.undo.restore import bring_back, path_exists
+from gitworker.journal.undo.rules_undo import is_completed, listed
 from gitworker.journal.undo.undo_window import (
     UndoWindow,
     read_window,
     reassign_refusal,
     window_refusal,
 )
+from gitworker.journal.undo.undoable import Undoable, close, closed_unless_begun
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.ref_names import short_name
@@ -39,24 +41,32 @@ from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
 from gitworker.rules_text import quoted
 from gitworker.session import Session, missing_target
-from gitworker.store.api import Writer
+from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation, begin_undo, find_last_operation
 from gitworker.store.payloads.payload import MergeData, RemovalData, UndoData
 from gitworker.store.records.landings import mark_undone
 from gitworker.store.records.tips import move_tip
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import load_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.worktrees.removal import trash_of
 
 
-def plan_undo(session: Session, window: UndoWindow) -> Operation:
-    """Check everything, rescue the replayed commits and write the journal; nothing is moved yet.
-
-    Raises Refused or Conflict if the landing cannot be undone.
-    """
+def _require(session: Session, done: Operation) -> None:
+    """Raise Refused if the window of a landing cannot be undone now."""
+    with session.store.read() as reader:
+        window = read_window(reader, done)
     refusal = window_refusal(session, window)
     if refusal is not None:
         raise refusal
+
+
+def _begin(session: Session, done: Operation) -> Operation:
+    """Check each worker, rescue the replayed commits and write the journal; nothing is moved yet.
+
+    Raises Refused or Conflict if the landing cannot be undone.
+    """
+    with session.store.read() as reader:
+        window = read_window(reader, done)
     checkout = find_checkout(session.git, window.ref)
     if checkout is not None and window.old != window.new:
         require_rewindable(
@@ -73,12 +83,10 @@ def plan_undo(session: Session, window: UndoWindow) -> Operation:
         worktree=None,
     )
     with session.store.write() as writer:
-        operation = begin_undo(
+        return begin_undo(
             writer, window.landings[0], actor=session.actor, now=clock.now_ms(),
             rescue=str(kept.ref), checkout=checkout,
         )  # fmt: skip
-    crash_point("undo.journal")
-    return operation
 
 
 def _require_whole(session: Session, landing: Operation) -> None:
@@ -127,7 +135,7 @@ def _missing(landing: Operation, place: str) -> Refused:
     )
 
 
-def finish_landing(session: Session, operation: Operation, done: Operation) -> None:
+def _carry_out(session: Session, operation: Operation, done: Operation) -> None:
     """Complete the undo of a landing; safe to repeat.
 
     If the target has not moved and cannot move, the operation is closed. Once the target has moved
@@ -136,13 +144,8 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
     with session.store.read() as reader:
         window = read_window(reader, done)
     with hold(session.worktree_lock, name="worktree"):  # no spawn may take a worker now
-        try:
+        with closed_unless_begun(session, operation, lambda: _is_back(session, window)):
             _take_back(session, operation, window)
-        except BaseException:
-            if not _is_back(session, window):
-                with session.store.write() as writer:
-                    close(writer, operation, "rolled_back")
-            raise
         crash_point("undo.rewound")
         _give_back(session, operation, window)
     publish_views(session, *(landing.worker_id for landing in window.landed))
@@ -221,9 +224,7 @@ def _find_taken(session: Session, landing: Operation) -> tuple[Operation | None,
     """Return the removal after a landing, if there was one, and the things to give back."""
     data = landing.payload(MergeData)
     with session.store.read() as reader:
-        removal = find_last_operation(
-            reader, "remove", worker=landing.worker_id, task=landing.task_id
-        )
+        removal = _removal_after(reader, landing)
         worker = load_worker(reader, landing.worker_id)
     if removal is not None and (removal.id < landing.id or removal.status != "done"):
         removal = None
@@ -274,3 +275,20 @@ def _publish_target(writer: Writer, operation: Operation, window: UndoWindow) ->
         publish(
             writer, Outgoing("x-target-moved", sender=operation.actor, payload=payload), now=now
         )
+
+
+def _removal_after(reader: Reader, landing: Operation) -> Operation | None:
+    return find_last_operation(reader, "remove", worker=landing.worker_id, task=landing.task_id)
+
+
+def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
+    data = undone[0].payload(MergeData)
+    states = listed([f"{worker.worker_id} is {worker.state}" for worker in workers])
+    return f"{short_name(data.target_ref)} is back at {data.target_old[:12]}; {states}"
+
+
+LANDING = Undoable(
+    _require, _carry_out, _describe, begin=_begin,
+    members=lambda reader, landing: read_window(reader, landing).landings,
+    own_kinds=frozenset({"merge", "remove"}), removal=_removal_after,
+)  # fmt: skip
