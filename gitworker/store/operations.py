@@ -158,8 +158,9 @@ def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) 
 
 def landings_of_window(reader: Reader, landing: Operation) -> list[Operation]:
     """Return the landings that moved the target together with this one, in their order."""
-    rows = reader.rows("takeback.window", first=first_of_window(landing))
-    return [_operation(row) for row in rows]
+    first = first_of_window(landing)
+    landings = map(_operation, reader.rows("operations.of_kind", kind="merge", first=first))
+    return [one for one in landings if first_of_window(one) == first]
 
 
 def first_of_window(operation: Operation) -> int:
@@ -167,25 +168,35 @@ def first_of_window(operation: Operation) -> int:
     return getattr(operation.data, "window", None) or operation.id
 
 
-def later_operations(reader: Reader, operation: Operation) -> list[Operation]:
-    """Return later operations on the same worker's task that were not undone, newest first."""
-    rows = reader.rows(
-        "takeback.later", id=operation.id, worker=operation.worker_id, task=operation.task_id
-    )
+def operations_on(reader: Reader, worker: str, task: str) -> list[Operation]:
+    """Return every operation on a worker's task, newest first."""
+    rows = reader.rows("operations.of_task", worker=worker, task=task)
     return [_operation(row) for row in rows]
 
 
 def rescue_times(reader: Reader) -> dict[str, int]:
     """Return the creation time of each rescue ref that an operation names."""
-    return {row["ref"]: row["at_ms"] for row in reader.rows("takeback.rescued")}
+    from gitworker.store.payloads.payload import rescue_of
+
+    times: dict[str, int] = {}
+    for one in all_operations(reader):
+        ref, _ = rescue_of(one.data)
+        if ref is not None:
+            times[ref] = max(one.updated_at_ms, times.get(ref, 0))
+    return times
 
 
 def rewritten_commits(reader: Reader) -> dict[Oid, list[Oid]]:
     """Return for each commit that our replays made the commits that it replaced."""
+    from gitworker.store.payloads.payload import ApproveData, MergeData
+
+    pairs = [(row["new"], row["old"]) for row in reader.rows("operations.rewrites")]
+    for one in all_operations(reader):
+        if isinstance(one.data, ApproveData | MergeData) and one.status in ("done", "undone"):
+            pairs.append((one.data.new, one.data.old))
     replaced: dict[Oid, list[Oid]] = {}
-    for row in reader.rows("takeback.rewrites"):
-        if row["old"] and row["new"]:
-            replaced.setdefault(Oid(row["new"]), []).append(Oid(row["old"]))
+    for new, old in pairs:
+        replaced.setdefault(Oid(new), []).append(Oid(old))
     return replaced
 
 

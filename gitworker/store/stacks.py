@@ -5,6 +5,7 @@ from typing import NamedTuple
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.store.api import Reader, Row, Writer
+from gitworker.store.operations import operations_on
 
 
 class Stack(NamedTuple):
@@ -41,7 +42,7 @@ def workers_on(reader: Reader, worker: str, task: str | None) -> tuple[str, ...]
 
 def tasks_on(reader: Reader, worker: str, task: str) -> set[tuple[str, str]]:
     """Return the workers, each with its task, whose branch was started on a worker's branch."""
-    rows = reader.rows("takeback.stacked_on", worker=worker, task=task)
+    rows = reader.rows("stacks.started_on", worker=worker, task=task)
     return {(row["worker_id"], row["task_id"]) for row in rows}
 
 
@@ -67,13 +68,25 @@ def forget_stack(writer: Writer, worker: str, task: str) -> None:
 
 def parent_tips(reader: Reader, stack: Stack) -> set[Oid]:
     """Return the commits that the parent's branch is known to have pointed at or landed as."""
+    from gitworker.store.payloads.payload import ApproveData, RemovalData  # 2 ms, for a stack
+
     rows = reader.rows(
         "stacks.tips_of",
         worker=stack.parent_worker, task=stack.parent_task,
-        child=stack.worker_id, child_task=stack.task_id,
         ref=ref_of(Branch(stack.parent_branch)),
     )  # fmt: skip
-    return {Oid(row["oid"]) for row in rows if row["oid"]} | {Oid(stack.parent_oid)}
+    removed = (
+        one.data.tip
+        for one in operations_on(reader, stack.parent_worker, stack.parent_task)
+        if isinstance(one.data, RemovalData)
+    )
+    contained = (
+        one.data.base
+        for one in operations_on(reader, stack.worker_id, stack.task_id)
+        if isinstance(one.data, ApproveData)
+    )
+    found = {*(row["oid"] for row in rows), *removed, *contained, stack.parent_oid}
+    return {Oid(oid) for oid in found if oid}
 
 
 def _stack(row: Row) -> Stack:

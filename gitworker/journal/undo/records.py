@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.journal.operation_kinds import UNDOABLE, undoable
+from gitworker.journal.operation_kinds import REWRITING, UNDOABLE, undoable
 from gitworker.journal.undo.rules_undo import later_refusal
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -18,7 +18,7 @@ from gitworker.store.operations import (
     Operation,
     find_operation,
     first_of_window,
-    later_operations,
+    operations_on,
     undoable_operations,
 )
 from gitworker.store.payloads.payload import rescue_of
@@ -126,12 +126,21 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
     own = undoable(record.operations[0]).own_kinds
     with session.store.read() as reader:
         for operation in record.operations:
-            later = [one for one in later_operations(reader, operation) if one.kind not in own]
+            later = [one for one in _later(reader, operation) if one.kind not in own]
             if later:
                 first = next((one for one in later if one.kind != "remove"), later[0])
                 number = first_of_window(first)
                 return later_refusal(record.kind, (number, first.kind))
     return None
+
+
+def _later(reader: Reader, operation: Operation) -> list[Operation]:
+    """Return later rewrites of the same worker's task that were not undone, newest first."""
+    return [
+        one
+        for one in operations_on(reader, operation.worker_id, operation.task_id)
+        if one.id > operation.id and one.kind in REWRITING and _is_done(one)
+    ]
 
 
 def _records(reader: Reader) -> Iterator[Record]:

@@ -59,13 +59,12 @@ class Orphan:
 class StoredOrder:
     """A `cmd` message; if its payload is in a file, `payload_ref` names it."""
 
-    __slots__ = ("command", "from_agent", "id", "payload_ref", "reason", "seq")
+    __slots__ = ("from_agent", "id", "payload", "payload_ref", "seq")
     seq: int
     id: str
     from_agent: str
+    payload: str | None
     payload_ref: str | None
-    command: object
-    reason: object
 
     def __init__(self, row: Row) -> None:
         for name in self.__slots__:
@@ -152,12 +151,6 @@ def orders_after(reader: Reader, worker: str, after: int, *, limit: int) -> list
     """Return the orders to a worker's agent after a position, oldest first."""
     rows = reader.rows("runs.orders", worker=worker, after=after, limit=limit)
     return [StoredOrder(row) for row in rows]
-
-
-def order_in(reader: Reader, text: str | None) -> tuple[object, object]:
-    """Return command and reason in the text of a payload."""
-    row = reader.row("runs.long_order", text=text)
-    return (row["command"], row["reason"]) if row else (None, None)
 
 
 def find_orphan(reader: Reader, run: int) -> Orphan | None:

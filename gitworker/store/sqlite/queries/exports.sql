@@ -29,11 +29,4 @@ WHERE machine = 'worker' AND seq > COALESCE(
 );
 
 -- name: transition_lines — log lines of transitions after a position, in order
--- Values of a foreign program that are not objects are skipped.
-SELECT transitions.seq AS seq,
-    CASE each.type WHEN 'object' THEN CAST(json(each.value) AS BLOB) END AS line
-FROM (SELECT seq, lines FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit) AS transitions
-LEFT JOIN json_each(
-    CASE WHEN json_valid(transitions.lines) THEN transitions.lines ELSE '[]' END
-) AS each
-ORDER BY transitions.seq, each.key;
+SELECT seq, lines FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit;

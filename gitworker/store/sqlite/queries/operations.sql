@@ -48,3 +48,14 @@ ORDER BY id DESC LIMIT 1;
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE kind = :kind AND worker_id = :worker AND task_id = :task
 ORDER BY id DESC LIMIT 1;
+
+-- name: of_task — every operation on a worker's task, newest first
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC;
+
+-- name: of_kind — the operations of one kind from one on, in their order
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE id >= :first AND kind = :kind ORDER BY id;
+
+-- name: rewrites — old and new commit of the rewrites that are recorded on their own
+SELECT old_oid AS old, new_oid AS new FROM own_rewrites;

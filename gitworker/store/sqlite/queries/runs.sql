@@ -48,19 +48,8 @@ WHERE status = 'open' AND worker_id = :worker AND task_id = :task AND kind <> 's
 ORDER BY id LIMIT 1;
 
 -- name: orders — the orders to a worker's supervisor after a position, oldest first
-SELECT seq, id, from_agent, payload_ref,
-    CASE WHEN json_valid(payload)
-        THEN COALESCE(json_extract(payload, '$.command'), json_extract(payload, '$.action'))
-    END AS command,
-    CASE WHEN json_valid(payload) THEN json_extract(payload, '$.reason') END AS reason
-FROM messages
+SELECT seq, id, from_agent, payload, payload_ref FROM messages
 WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :limit;
-
--- name: long_order — the same for a payload that is a file
-SELECT CASE WHEN json_valid(:text)
-        THEN COALESCE(json_extract(:text, '$.command'), json_extract(:text, '$.action'))
-    END AS command,
-    CASE WHEN json_valid(:text) THEN json_extract(:text, '$.reason') END AS reason;
 
 -- name: tally — the runs of a worker's task that answered for its work, and those that a limit ended
 SELECT COALESCE(SUM(outcome IN ('handed_in', 'sent_back')), 0) AS rounds,

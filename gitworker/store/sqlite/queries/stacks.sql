@@ -19,17 +19,16 @@ FROM stacks WHERE worker_id = :worker AND task_id = :task;
 SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
 FROM stacks ORDER BY worker_id, task_id;
 
--- name: tips_of — the known tips of a worker's branch, and those that its children contain
+-- name: tips_of — the tips of a worker's branch that are recorded outside of the journal
 SELECT commit_oid AS oid FROM reviews WHERE worker_id = :worker AND task_id = :task
 UNION SELECT branch_old FROM landings WHERE worker_id = :worker AND task_id = :task
 UNION SELECT target_new FROM landings WHERE worker_id = :worker AND task_id = :task
 UNION SELECT new_oid FROM own_rewrites WHERE ref = :ref
 UNION SELECT old_oid FROM own_rewrites WHERE ref = :ref
-UNION SELECT oid FROM published_tips WHERE ref = :ref
-UNION SELECT json_extract(data, '$.tip') FROM operations
-    WHERE worker_id = :worker AND task_id = :task AND kind IN ('cancel', 'reset', 'remove')
-UNION SELECT json_extract(data, '$.base') FROM operations
-    WHERE worker_id = :child AND task_id = :child_task AND kind = 'approve';
+UNION SELECT oid FROM published_tips WHERE ref = :ref;
+
+-- name: started_on — workers whose branch was started on another's
+SELECT worker_id, task_id FROM stacks WHERE parent_worker = :worker AND parent_task = :task;
 
 -- name: on_top — workers that are stacked on a worker's task and have not landed
 SELECT s.worker_id FROM stacks AS s
