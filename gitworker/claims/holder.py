@@ -1,9 +1,10 @@
 """The claims of one holder: take, renew, release and check them, and wait for a free one."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import get_ident
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from gitworker import clock
@@ -34,7 +35,7 @@ from gitworker.errors import Conflict, Invalid, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
 from gitworker.session import Session
-from gitworker.store.api import Reader, Row, Store, Value, Waker, Writer
+from gitworker.store.api import Store, Writer
 from gitworker.store.backend import open_store
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS, LeaseLength
 
@@ -193,7 +194,7 @@ class _OwnClaims(Claims):
         A claim taken over the parent's connection was lost when another program found the bus
         unlocked.
         """
-        self._store = _Unopened(self)
+        self._store = cast(Store, _Unopened(self))
 
     def reopen(self) -> Store:
         """Replace the connection by a new one."""
@@ -212,36 +213,11 @@ class _Unopened:
     def __init__(self, claims: _OwnClaims) -> None:
         self._claims = claims
 
-    @property
-    def is_read_only(self) -> bool:
-        return self._claims.reopen().is_read_only
-
     def close(self) -> None:
         pass  # nothing is open
 
-    def row(self, query: str, **values: Value) -> Row | None:
-        return self._claims.reopen().row(query, **values)
-
-    def rows(self, query: str, **values: Value) -> list[Row]:
-        return self._claims.reopen().rows(query, **values)
-
-    def change_mark(self) -> int:
-        return self._claims.reopen().change_mark()
-
-    def open_waker(self, *, on_spool: Callable[[], object] | None = None) -> Waker:
-        return self._claims.reopen().open_waker(on_spool=on_spool)
-
-    def require_writable(self) -> None:
-        self._claims.reopen().require_writable()
-
-    def read(self) -> AbstractContextManager[Reader]:
-        return self._claims.reopen().read()
-
-    def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
-        return self._claims.reopen().write(durable=durable)
-
-    def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
-        return self._claims.reopen().write_one(query, durable=durable, **values)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._claims.reopen(), name)
 
 
 _OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # with its thread

@@ -88,6 +88,13 @@ class Store(Reader, Protocol):
         """Close the store; it answers nothing afterwards."""
         ...
 
+    def backup(self, target: str) -> None:
+        """Write a consistent copy of everything to another location, which appears complete.
+
+        Others may write meanwhile. Raises Unavailable, and leaves no copy, if it cannot be written.
+        """
+        ...
+
     def change_mark(self) -> int:
         """Return a number that changes when another connection has committed."""
         ...

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from gitworker.agents.run_heartbeats import RunHeartbeats
-from gitworker.store.sqlite.database import Database, WriteGate
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.gate import WriteGate
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until

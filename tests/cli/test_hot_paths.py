@@ -26,7 +26,7 @@ SHARED = {
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
     "gitworker.store.backend", "gitworker.store.messages",
     "gitworker.store.messages.mailbox", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
-    "gitworker.store.sqlite.migrate",
+    "gitworker.store.sqlite.gate", "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {

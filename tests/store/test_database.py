@@ -10,7 +10,8 @@ import apsw
 import pytest
 
 from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
-from gitworker.store.sqlite.database import GATE_TIMEOUT_MS, Database, WriteGate, translated
+from gitworker.store.sqlite.database import Database, translated
+from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS, WriteGate
 from tests.store.support import foreign, opened, send, wait_until, writer_process
 
 ADD = "INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:a, 1, 1)"

@@ -12,8 +12,10 @@ import apsw
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.rules_text import quoted
-from gitworker.store.sqlite.database import WriteGate, translated
-from gitworker.store.sqlite.migrate import copy_database, require_known_protocol
+from gitworker.store.sqlite.database import translated
+from gitworker.store.sqlite.gate import WriteGate
+from gitworker.store.sqlite.migrate import require_known_protocol
+from gitworker.store.sqlite.snapshot import copy_database
 
 
 def adopt_bus(paths: StatePaths, directory: str) -> bool:
@@ -29,7 +31,10 @@ def adopt_bus(paths: StatePaths, directory: str) -> bool:
             _require_adoptable(f"{directory}/bus.db")
             _move(directory, paths.adopted)
         _copy_blobs(f"{paths.adopted}/blobs", paths.blobs)
-        copy_database(f"{paths.adopted}/bus.db", paths.database)
+        try:
+            copy_database(f"{paths.adopted}/bus.db", paths.database)
+        except apsw.Error as error:
+            raise translated(error, paths.database) from error
     return True
 
 

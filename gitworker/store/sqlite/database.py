@@ -8,14 +8,13 @@ after the gate is released.
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 import apsw
 
-from gitworker import clock
-from gitworker.errors import READ_ONLY, Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
 from gitworker.paths import StatePaths, read_only_error
+from gitworker.store.sqlite.gate import WriteGate
 from gitworker.store.sqlite.queries import query_text
 
 TYPE_CHECKING = False  # `typing` and `contextlib` cost a hot verb 10 ms
@@ -30,7 +29,6 @@ CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its si
 # A message writes five pages to the `-wal`. Small pages make publishing 1.5 times as fast, and a
 # poll among five million messages costs the same (benchmarks/RESULTS-BUS.md).
 PAGE_SIZE = 1024
-GATE_TIMEOUT_MS = 20_000
 # A trigger on `transitions` calls this function, so that no other program can insert there.
 WRITER_FUNCTION = "only_gitworker_inserts_transitions"
 # Our triggers raise this, then the reason.
@@ -198,6 +196,15 @@ class Database:
         """
         return WriteTransaction(self, durable)
 
+    def backup(self, target: str) -> None:
+        """Write a consistent copy to another file, which appears complete."""
+        from gitworker.store.sqlite.snapshot import copy_database  # only before a migration
+
+        try:
+            copy_database(self.path, target)
+        except apsw.Error as error:
+            raise translated(error, target) from error
+
     def change_mark(self) -> int:
         """Return a number that changes when another connection has committed."""
         try:
@@ -291,83 +298,6 @@ class WriteTransaction:
                 self._gate.__exit__()
         if kind is None and self._durable:
             database.sync()
-
-
-class WriteGate:
-    """An flock that serialises writers; it ends with its holder.
-
-    With `keep` the file stays open between uses, until `close`.
-    """
-
-    __slots__ = ("_fd", "_keep", "_path")
-
-    def __init__(self, path: str, *, keep: bool = False) -> None:
-        self._path = path
-        self._keep = keep
-        self._fd = -1
-
-    def __enter__(self) -> None:
-        """Wait for the lock and take it."""
-        if self._fd < 0:
-            self._fd = _open_gate(self._path)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait()
-
-    def __exit__(self, *_: object) -> None:
-        """Release the lock."""
-        if self._keep:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-        else:
-            self.close()
-
-    def _wait(self) -> None:
-        try:
-            _wait_for_lock(self._fd)
-        except BaseException:
-            self.close()
-            raise
-
-    def __del__(self) -> None:
-        """Close the file if it is still open."""
-        self.close()
-
-    def close(self) -> None:
-        """Release the lock and close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-
-def _open_gate(path: str) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        if error.strerror == READ_ONLY:
-            raise read_only_error(path) from error
-        raise Unavailable(
-            f"cannot write to the state directory: {path}: {error.strerror}",
-            "git worker doctor",
-            code="read_only",
-        ) from error
-
-
-def _wait_for_lock(fd: int) -> None:
-    """Take the lock; the wait is bounded, so that a stopped process cannot block us for ever."""
-    deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
-    pause_s = 0.0005
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if clock.monotonic_ms() > deadline:
-                raise Conflict(
-                    "another process has held the database for 20 s", "git worker doctor"
-                ) from None
-            clock.sleep(pause_s)
-            pause_s = min(pause_s * 2, 0.005)
 
 
 def _unsynced(path: str, error: OSError) -> Unavailable:

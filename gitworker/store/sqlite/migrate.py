@@ -12,7 +12,8 @@ import apsw
 
 from gitworker.errors import Unavailable
 from gitworker.paths import refuse_misplaced
-from gitworker.store.sqlite.database import Database, WriteGate, translated
+from gitworker.store.sqlite.database import Database, translated
+from gitworker.store.sqlite.gate import WriteGate
 
 SCHEMA_VERSION = 7
 _HERE = os.path.dirname(__file__)
@@ -189,21 +190,4 @@ def _keep_copy(database: Database, version: int) -> None:
     """Copy the file before the migration changes it."""
     copy_path = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
     if not os.path.exists(copy_path):
-        copy_database(database.path, copy_path)
-
-
-def copy_database(source: str, target: str) -> None:
-    """Copy a database by SQLite's backup API; the target appears complete."""
-    partial = f"{target}.{os.getpid()}.tmp"
-    try:
-        connection = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READWRITE)
-        copy = apsw.Connection(partial)
-        try:
-            with copy.backup("main", connection, "main") as backup:
-                backup.step()
-        finally:
-            copy.close()
-            connection.close()
-    except apsw.Error as error:
-        raise translated(error, partial) from error
-    os.replace(partial, target)
+        database.backup(copy_path)

@@ -1,8 +1,9 @@
-"""Read a database whose directory cannot be written and whose `-shm` does not exist.
+"""Copies of a database: a consistent one of a live database, one of a read-only directory.
 
-SQLite needs the `-shm` to read the `-wal`. So the database is copied with its `-wal` to a temporary
-directory, which is deleted as soon as the copy is open. No process writes at the same time, since a
-writer would have created the `-shm`; if a file changed during the copy, it is copied again.
+The second is read if the directory cannot be written and the `-shm` does not exist: SQLite needs
+the `-shm` to read the `-wal`. So the database is copied with its `-wal` to a temporary directory,
+which is deleted as soon as the copy is open. No process writes at the same time, since a writer
+would have created the `-shm`; if a file changed during the copy, it is copied again.
 """
 
 import os
@@ -28,6 +29,27 @@ def open_snapshot(path: str) -> apsw.Connection:
         connection = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
         connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchall()  # opens -wal and -shm
         return connection
+
+
+def copy_database(source: str, target: str) -> None:
+    """Copy a live database by SQLite's backup API; the target appears complete.
+
+    Raises apsw.Error.
+    """
+    partial = f"{target}.{os.getpid()}.tmp"
+    connection = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        copy = apsw.Connection(partial)
+        try:
+            with copy.backup("main", connection, "main") as backup:
+                backup.step()
+        finally:
+            copy.close()
+        os.replace(partial, target)
+    finally:
+        connection.close()
+        if os.path.lexists(partial):
+            os.unlink(partial)
 
 
 def _copy(source: str, target: str) -> None:
