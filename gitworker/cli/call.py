@@ -9,9 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError
-from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
-from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.progress import (
     BranchSkipped,
@@ -34,7 +32,6 @@ from gitworker.service.request import (
     open_quickly,
     open_settled,
     open_to_read,
-    open_without_settings,
 )
 from gitworker.service.service import Service
 from gitworker.session import Session
@@ -82,24 +79,15 @@ class CommandLine:
 
     def open_to_read(self) -> Session:
         """Open the repository to read, with all commits published."""
-        return self.survey()[0]
-
-    def survey(self) -> tuple[Session, dict[Ref, Oid]]:
-        """Open the repository to read; return also the current tips of the branches."""
-        return open_to_read(self._request())
+        return open_to_read(self._request())[0]
 
     def open_quickly(self) -> Session:
         """Open the repository without settling anything first."""
         return open_quickly(self._request())
 
-    def open_without_settings(self) -> Session:
-        """Open the repository to repair it, although git cannot read the target's settings."""
-        return open_without_settings(self._request())
-
-    def settle(self, *, create: bool) -> tuple[Session, Settled]:
-        """Open the repository and settle it; return also the result of the settlement."""
-        opened = open_settled(self._request(), create=create)
-        return opened.session, opened.settled
+    def open_settled(self) -> Session:
+        """Open the repository and settle it; do not set it up."""
+        return open_settled(self._request(), create=False).session
 
     def service(self, report: Progress | None = None) -> Service:
         """Return the service for this command; `report` receives the events, else they are shown.

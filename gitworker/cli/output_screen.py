@@ -15,6 +15,7 @@ from typing import Any
 
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError
+from gitworker.processes.signal_pipe import SignalPipe, noted
 
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J"  # alternate screen, no cursor, no line wrap
 LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -34,15 +35,14 @@ class Screen:
 
     def __init__(self) -> None:
         self._drawn: tuple[object, ...] = ()
-        self._before: dict[int, Any] = {}
-        self._wake_read, self._wake_write = -1, -1
+        self._signals: SignalPipe | None = None
         self._keyboard: list[Any] | None = None
         self.is_left = False
 
     @property
     def input_fds(self) -> dict[int, int]:
         """Return the descriptors that report keys, signals and resizes, by poll(2) events."""
-        found = {self._wake_read: select.POLLIN}
+        found = {} if self._signals is None else {self._signals.fileno(): select.POLLIN}
         if self._keyboard is not None:
             found[IN] = select.POLLIN
         return found
@@ -71,7 +71,8 @@ class Screen:
 
     def handle(self) -> None:
         """Read pending keys and signals; set `is_left` if the user quits."""
-        _emptied(self._wake_read)
+        if self._signals is not None:
+            self._signals.take()
         if self._keyboard is not None:
             poll = select.poll()
             poll.register(IN, select.POLLIN)
@@ -83,25 +84,16 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         """Take over the terminal."""
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
-        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        self._before = {signal.SIGWINCH: signal.signal(signal.SIGWINCH, _noted)}
-        for number in ENDING:
-            self._before[number] = signal.signal(number, _ended)
-        self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
+        handlers = dict.fromkeys(ENDING, _ended)
+        self._signals = SignalPipe({signal.SIGWINCH: noted, **handlers, signal.SIGTSTP: self._stop})
         self._take()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Restore the terminal."""
         self._give_back()
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(-1)
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        if self._signals is not None:
+            self._signals.release()
 
     def _take(self) -> None:
         if output.is_terminal(IN):
@@ -128,17 +120,5 @@ class Screen:
         self._take()
 
 
-def _noted(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the wake-up descriptor has reported the signal."""
-
-
 def _ended(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
-
-
-def _emptied(fd: int) -> None:
-    try:
-        while os.read(fd, 512):
-            pass
-    except BlockingIOError:
-        return

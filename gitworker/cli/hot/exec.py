@@ -45,7 +45,7 @@ def run_exec(words: list[str]) -> int | None:
     def open_session() -> Session:
         from gitworker.cli.call import CommandLine  # 40 ms, while the agent starts
 
-        return CommandLine(identity).settle(create=False)[0]
+        return CommandLine(identity).open_settled()
 
     request = RunRequest(program, time_limit_s=limit_s)
     try:
