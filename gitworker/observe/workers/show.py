@@ -27,7 +27,7 @@ from gitworker.observe.workers.rules import (
     worker_liveness,
 )
 from gitworker.observe.workers.stack_base import own_fork_point
-from gitworker.observe.workers.verified import LastVerdict, read_verified
+from gitworker.observe.workers.verified import read_verified
 from gitworker.repo.history.walk import (
     CommitLine,
     count_divergence,
@@ -39,6 +39,7 @@ from gitworker.repo.rescue.rescue_refs import RescueRef, list_rescues
 from gitworker.repo.status.checkout_status import CheckoutStatus as Uncommitted
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.store.commits.verify_runs import VerifiedCommit
 from gitworker.store.heartbeats import find_heartbeat
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
@@ -145,7 +146,7 @@ class WorkerView:
     checkout: WorktreeState | None
     review: ReviewView | None
     landing: LandedTask | None
-    verified: LastVerdict | None
+    verified: VerifiedCommit | None
     rescues: tuple[RescueRef, ...]
     events: tuple[Event, ...]
     next_command: str
@@ -269,7 +270,7 @@ def _conflicts(session: Session, reader: Reader, worker: Worker) -> tuple[Overla
 
 def _verified(
     session: Session, stored: _Stored, branching: BranchComparison | None
-) -> LastVerdict | None:
+) -> VerifiedCommit | None:
     """Return the newest verdict on the branch tip or the landed commit, or the last failure."""
     commits = [branching.tip] if branching else []
     commits += [Oid(stored.landing.target_new)] if stored.landing else []

@@ -42,7 +42,6 @@ from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
     has_workstreams,
-    read_verified_commits,
     read_worker_rows,
 )
 from gitworker.store.records.tips import all_tips
@@ -53,7 +52,8 @@ if TYPE_CHECKING:
     from gitworker.observe.workstreams import WorkstreamLine
     from gitworker.session import Session
     from gitworker.store.api import Reader
-from gitworker.store.records.screens import VerifiedCommit, WorkerRow
+from gitworker.store.commits.verify_runs import VerifiedCommit, read_verified_commits
+from gitworker.store.records.screens import WorkerRow
 
 EVENTS_SHOWN = 5
 FAILED_VERDICT = "failed"

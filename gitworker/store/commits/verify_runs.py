@@ -1,9 +1,10 @@
 """Ended runs of the verify commands, and the commands that a person has trusted."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from gitworker.model.ids import Oid
 from gitworker.store.api import Reader, Row, Store, Writer
 
 
@@ -21,12 +22,12 @@ class VerifyRun(NamedTuple):
     ts_ms: int
 
 
-class FailedRun(NamedTuple):
-    """A failed run as the transition of the worker records it."""
+class VerifiedCommit(NamedTuple):
+    """A verdict of the verify commands on a commit."""
 
+    commit_oid: Oid
     verdict: str
-    commit_oid: str
-    reason: str | None
+    reason: str
     log: str
     ts_ms: int
 
@@ -52,10 +53,16 @@ def find_verify_run_of_commit(reader: Reader, commit: str) -> VerifyRun | None:
     return _run(reader.row("verify.latest_of_commit", commit_oid=commit))
 
 
-def find_failure_of_worker(reader: Reader, worker: str, *, since_ms: int) -> FailedRun | None:
+def read_verified_commits(reader: Reader, commits: Iterable[Oid]) -> dict[Oid, VerifiedCommit]:
+    """Return the newest run of the verify commands on each commit that has one."""
+    rows = reader.rows("verify.of_commits", commits=json.dumps(sorted(commits)))
+    return {Oid(row["commit_oid"]): VerifiedCommit(**row) for row in rows}
+
+
+def find_failure_of_worker(reader: Reader, worker: str, *, since_ms: int) -> VerifiedCommit | None:
     """Return the newest failed run for which a worker's work was sent back, or None."""
     row = reader.row("verify.failure_of_worker", worker=worker, since=since_ms)
-    return None if row is None else FailedRun(**row)
+    return None if row is None else VerifiedCommit(**row)
 
 
 def record_verify_run(store: Store, run: VerifyRun, *, actor: str) -> None:

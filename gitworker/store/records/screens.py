@@ -1,7 +1,6 @@
 """What `status` and `list` show, read by one query each."""
 
 import json
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gitworker.model.ids import Branch, Oid, Ref
@@ -66,16 +65,6 @@ class ShortWorkerRow(NamedTuple):
     agent_end: str | None = None
 
 
-class VerifiedCommit(NamedTuple):
-    """The newest verdict of the verify commands on a commit."""
-
-    commit_oid: Oid
-    verdict: str
-    reason: str
-    log: str
-    ts_ms: int
-
-
 class KnownConflict(NamedTuple):
     """Two branches that conflict at their present tips, and the files."""
 
@@ -113,12 +102,6 @@ def has_workstreams(reader: Reader) -> bool:
     """Return whether there is a workstream that is not archived."""
     row = reader.row("observe.has_workstreams")
     return row is not None and bool(row["found"])
-
-
-def read_verified_commits(reader: Reader, commits: Iterable[Oid]) -> dict[Oid, VerifiedCommit]:
-    """Return the newest verdict on each of these commits that was verified."""
-    rows = reader.rows("observe.verified_commits", commits=json.dumps(sorted(commits)))
-    return {Oid(row["commit_oid"]): VerifiedCommit(**row) for row in rows}
 
 
 def read_known_conflicts(reader: Reader) -> list[KnownConflict]:

@@ -11,7 +11,7 @@ from gitworker.observe.workers.returned import ReturnedWork, returned_text
 from gitworker.observe.workers.status import StatusScreen, WorkerLine
 from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.repo.history.walk import Tip
-from gitworker.store.records.screens import VerifiedCommit
+from gitworker.store.commits.verify_runs import VerifiedCommit
 from tests.unit.observe.test_status import FAILED, NOW, STATUS, TIP, WORKING, row
 
 DAY_MS = 86_400_000

@@ -36,13 +36,6 @@ LEFT JOIN runs AS r ON r.id = (
     SELECT MAX(id) FROM runs WHERE worker_id = w.worker_id AND task_id = w.task_id)
 ORDER BY w.worker_id;
 
--- name: verified_commits — the newest run of the verify commands on each of these commits
-SELECT commit_oid, verdict, reason, log, ts_ms FROM verify_runs
-WHERE id IN (
-    SELECT MAX(r.id) FROM json_each(:commits) AS c JOIN verify_runs AS r ON r.commit_oid = c.value
-    GROUP BY c.value
-);
-
 -- name: known_conflicts — the warned pairs that conflict at their present tips, with the files
 SELECT w.one_ref, w.other_ref, COALESCE(r.files, v.files) AS files
 FROM conflict_warnings AS w

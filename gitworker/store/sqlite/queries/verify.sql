@@ -7,6 +7,13 @@ ORDER BY id DESC LIMIT 1;
 SELECT key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
 FROM verify_runs WHERE commit_oid = :commit_oid ORDER BY id DESC LIMIT 1;
 
+-- name: of_commits — the newest run of the verify commands on each of these commits
+SELECT commit_oid, verdict, reason, log, ts_ms FROM verify_runs
+WHERE id IN (
+    SELECT MAX(r.id) FROM json_each(:commits) AS c JOIN verify_runs AS r ON r.commit_oid = c.value
+    GROUP BY c.value
+);
+
 -- name: record — a run that has ended
 INSERT INTO verify_runs (key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, actor,
     ts_ms)
@@ -27,7 +34,7 @@ DELETE FROM trusted_commands WHERE hash = :hash;
 
 -- name: failure_of_worker — the newest failed verification for which a worker's work was sent back
 SELECT 'failed' AS verdict, json_extract(metadata, '$.commit') AS commit_oid,
-    json_extract(metadata, '$.reason') AS reason, json_extract(metadata, '$.log') AS log, ts_ms
+    COALESCE(json_extract(metadata, '$.reason'), '') AS reason, json_extract(metadata, '$.log') AS log, ts_ms
 FROM transitions
 WHERE machine = 'worker' AND entity_id = :worker AND ts_ms >= :since
     AND json_type(metadata, '$.log') = 'text' AND json_type(metadata, '$.commit') = 'text'
