@@ -75,102 +75,38 @@ class Repository:
 
 
 class StatePaths:
-    """The paths in the state directory."""
+    """The paths in the state directory `root`."""
 
-    __slots__ = ("root",)
+    __slots__ = (
+        "adopted", "alive", "archive", "bell", "blobs", "bus_log", "database", "gate", "hooks",
+        "locks", "logs", "reviews", "root", "search", "spool", "transition_log", "uninstalled",
+        "workers",
+    )  # fmt: skip
 
     def __init__(self, root: str) -> None:
         self.root = root
-
-    @property
-    def database(self) -> str:
-        """Return the path of bus.db."""
-        return f"{self.root}/bus.db"
-
-    @property
-    def gate(self) -> str:
-        """Return the path of the file whose flock serialises writers."""
-        return f"{self.root}/bus.db-gate"
-
-    @property
-    def bell(self) -> str:
-        """Return the path of the file that publishers touch after a commit."""
-        return f"{self.root}/bell"
-
-    @property
-    def spool(self) -> str:
-        """Return the directory that hooks append to."""
-        return f"{self.root}/spool"
-
-    @property
-    def hooks(self) -> str:
-        """Return the directory of our hook shims."""
-        return f"{self.root}/hooks"
-
-    @property
-    def adopted(self) -> str:
-        """Return the directory that keeps another program's `.worker-state` as it was."""
-        return f"{self.root}/adopted"
-
-    @property
-    def uninstalled(self) -> str:
-        """Return the path of the mark of `hooks uninstall`: only a request installs them again."""
-        return f"{self.root}/hooks-uninstalled"
+        self.adopted = f"{root}/adopted"  # another program's `.worker-state`, as it was
+        self.alive = f"{root}/alive"  # locks that prove that a worker's process is alive
+        self.archive = f"{root}/archive"
+        self.bell = f"{root}/bell"  # publishers touch it after a commit
+        self.blobs = f"{root}/blobs"  # large payloads
+        self.bus_log = f"{root}/bus.jsonl"
+        self.database = f"{root}/bus.db"
+        self.gate = f"{root}/bus.db-gate"  # its flock serialises writers
+        self.hooks = f"{root}/hooks"  # our hook shims
+        self.locks = f"{root}/locks"  # locks that span processes and git
+        self.logs = f"{root}/logs"
+        self.reviews = f"{root}/reviews"  # the files of the review gate
+        self.search = f"{root}/search.db"  # can be deleted at any time
+        self.spool = f"{root}/spool"  # hooks append to it
+        self.transition_log = f"{root}/transitions.jsonl"
+        self.uninstalled = f"{root}/hooks-uninstalled"  # only a request installs them again
+        self.workers = f"{root}/workers"  # state files
 
     @property
     def is_uninstalled(self) -> bool:
         """Return whether a user has removed hooks, excludes and link."""
         return os.path.lexists(self.uninstalled)
-
-    @property
-    def blobs(self) -> str:
-        """Return the directory of large payloads."""
-        return f"{self.root}/blobs"
-
-    @property
-    def workers(self) -> str:
-        """Return the directory of the workers' state files."""
-        return f"{self.root}/workers"
-
-    @property
-    def reviews(self) -> str:
-        """Return the directory of the review gate's files."""
-        return f"{self.root}/reviews"
-
-    @property
-    def logs(self) -> str:
-        """Return the directory of kept logs."""
-        return f"{self.root}/logs"
-
-    @property
-    def search(self) -> str:
-        """Return the path of the search index, which can be deleted at any time."""
-        return f"{self.root}/search.db"
-
-    @property
-    def archive(self) -> str:
-        """Return the directory of archives."""
-        return f"{self.root}/archive"
-
-    @property
-    def alive(self) -> str:
-        """Return the directory of the locks that prove that a worker's process is alive."""
-        return f"{self.root}/alive"
-
-    @property
-    def locks(self) -> str:
-        """Return the directory of lock files that span processes and git."""
-        return f"{self.root}/locks"
-
-    @property
-    def bus_log(self) -> str:
-        """Return the path of the bus's export."""
-        return f"{self.root}/bus.jsonl"
-
-    @property
-    def transition_log(self) -> str:
-        """Return the path of the transition log."""
-        return f"{self.root}/transitions.jsonl"
 
 
 def state_paths(repository: Repository) -> StatePaths:

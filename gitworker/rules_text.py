@@ -65,3 +65,13 @@ def _escaped(character: str) -> str:
         high, low = divmod(code - 0x10000, 0x400)
         return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
     return f"\\u{code:04x}"
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a number of bytes with a unit, such as `1.5 MiB`."""
+    value, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

@@ -1,6 +1,7 @@
 """The context of one command: the repository, its paths, the store, the settings, the caller."""
 
 import os
+from binascii import crc32
 from typing import NamedTuple
 
 from gitworker.config import Settings
@@ -108,6 +109,14 @@ class Session(NamedTuple):
     def worktree_lock(self) -> str:
         """Return the lock file for adding or removing worktrees."""
         return f"{self.paths.locks}/worktrees"
+
+    def shelf(self, name: str) -> str:
+        """Return the directory of worktrees without a worker; its own if the root may be shared."""
+        root = self.worktree_root
+        if root.startswith(f"{self.main_top}/"):
+            return f"{root}/{name}"
+        key = crc32(os.fsencode(self.repository.common_dir))
+        return f"{root}/{name}/{os.path.basename(self.main_top)}-{key:08x}"
 
 
 def is_inside_name(name: str) -> bool:

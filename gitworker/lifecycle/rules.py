@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gitworker.claims.rules import HELD
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
@@ -10,16 +11,6 @@ from gitworker.states.worker_machine import state_words
 
 ASSIGNING = frozenset({"spawn", "adopt"})
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
-HELD = frozenset(
-    {
-        TaskStatus.ASSIGNED,
-        TaskStatus.IN_PROGRESS,
-        TaskStatus.WAITING_INPUT,
-        TaskStatus.PAUSED,
-        TaskStatus.VERIFYING,
-        TaskStatus.AWAITING_APPROVAL,
-    }
-)
 NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 HELP_WORDS = frozenset({"TASK", "TEXT", "WORKER"})  # the placeholders of the help
 NAMED_AT_MOST = 40  # workers named in one line of the reflog

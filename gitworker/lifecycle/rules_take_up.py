@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from gitworker.claims.rules import HELD
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.lifecycle.rules import HELD
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 

@@ -10,6 +10,7 @@ from gitworker import clock
 from gitworker.bus.limits.back_pressure import slow_consumers
 from gitworker.bus.rules import is_slow
 from gitworker.observe.text import NOTHING, YELLOW, age_text, count_text, one_line, table
+from gitworker.rules_text import size_text
 from gitworker.store.messages.deliveries import (
     StoredReader,
     all_readers,
@@ -116,8 +117,8 @@ def render_stats(stats: BusStats, *, width: int | None, color: bool) -> str:
     """Return the statistics as text: totals, one row for each agent, the newest dead letters."""
     lines = [
         f"{count_text(stats.messages, 'message')}, the oldest {age_text(stats.oldest_age_ms)} ago",
-        f"{_bytes(stats.database_bytes)} database, {count_text(stats.blobs, 'blob')} with"
-        f" {_bytes(stats.blob_bytes)}",
+        f"{size_text(stats.database_bytes)} database, {count_text(stats.blobs, 'blob')} with"
+        f" {size_text(stats.blob_bytes)}",
     ]
     rows = [
         (
@@ -166,12 +167,3 @@ def _blobs(directory: str) -> tuple[int, int]:
     with suppress(OSError):
         sizes = [_size(entry.path) for entry in os.scandir(directory) if entry.name[0] != "."]
     return len(sizes), sum(sizes)
-
-
-def _bytes(size: int) -> str:
-    value = float(size)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"

@@ -8,7 +8,6 @@ ended; the next user ends the processes that were left running. A damaged worktr
 
 import fcntl
 import os
-from binascii import crc32
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -284,12 +283,8 @@ def idle_slots(session: Session) -> list[Slot]:
 
 
 def verify_root(session: Session) -> str:
-    """Return the directory of the verify worktrees, separate if the root may be shared."""
-    root = session.worktree_root
-    if root.startswith(f"{session.main_top}/"):
-        return f"{root}/{ROOT_NAME}"
-    path = session.repository.common_dir
-    return f"{root}/{ROOT_NAME}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(path)):08x}"
+    """Return the directory of the verify worktrees."""
+    return session.shelf(ROOT_NAME)
 
 
 def require_outside(session: Session) -> None:

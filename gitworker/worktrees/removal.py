@@ -18,7 +18,7 @@ from gitworker.lifecycle.lost_task import publish_end
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.supervised_agent import living_agent
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
@@ -290,7 +290,7 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     data = operation.payload(RemovalData)
     if operation.kind in EVENTS:
         publish_end(writer, operation, rescue=data.rescue)
-    forget_branch(writer, data.ref)
+    forget_tips(writer, data.ref)
     _close(writer, operation, status="done")
     stored = load_worker(writer, operation.worker_id)
     landed = operation.kind == "remove" and not data.dirty
@@ -377,11 +377,6 @@ def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
         hint,
         code=f"worktree_{Flaw.COPIED}",
     )
-
-
-def forget_branch(writer: Writer, ref: Ref) -> None:
-    """Delete the records of a deleted branch."""
-    forget_tips(writer, ref)
 
 
 def _rescue(

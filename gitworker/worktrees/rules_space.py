@@ -1,6 +1,7 @@
 """Decide whether the disk has room for a worktree. Pure."""
 
 from gitworker.errors import Refused
+from gitworker.rules_text import size_text
 
 BLOCK = 4096
 PER_FILE = 256  # its entry in the index, its name in a directory
@@ -27,13 +28,3 @@ def space_refusal(path: str, *, needed: int, free: int, spare: int) -> Refused |
         "git worker gc   # or: git config worker.worktree.spare-bytes <number>",
         code="disk_space",
     )
-
-
-def size_text(size: int) -> str:
-    """Return a number of bytes with a unit, such as `1.5 MiB`."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"

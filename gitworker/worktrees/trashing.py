@@ -22,14 +22,14 @@ from gitworker.repo.rescue.trash import (
 from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.session import Session
 from gitworker.worktrees.occupied import refuse_move
-from gitworker.worktrees.worktree_root import TRASH_NAME, shelf_of
+from gitworker.worktrees.worktree_root import TRASH_NAME
 
 WATCHER = "fsmonitor--daemon.ipc"  # the socket of git's file system monitor
 
 
 def trash_root(session: Session) -> str:
     """Return this repository's trash; it has its own even if others share the root."""
-    return shelf_of(session, TRASH_NAME)
+    return session.shelf(TRASH_NAME)
 
 
 def entry_name(worker: str, task: str, operation: int) -> str:

@@ -5,7 +5,6 @@ would apply in every worktree and hide a directory of the project that has the s
 """
 
 import os
-from binascii import crc32
 from contextlib import suppress
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
@@ -109,15 +108,6 @@ def unmark_root(session: Session) -> None:
         if not os.path.lexists(f"{root}/{TRASH_NAME}"):
             os.unlink(f"{root}/{MARK_NAME}")
             os.rmdir(root)
-
-
-def shelf_of(session: Session, name: str) -> str:
-    """Return the directory `name` for this repository's worktrees that belong to no worker."""
-    root = session.worktree_root
-    if root.startswith(f"{session.main_top}/"):
-        return f"{root}/{name}"
-    place = session.repository.common_dir
-    return f"{root}/{name}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
 
 
 def _is_marked(root: str) -> bool:

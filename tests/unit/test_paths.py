@@ -193,8 +193,7 @@ def test_the_state_directory(repository: Path) -> None:
     """The state directory is in the common git directory, with every path of it inside."""
     paths = state_paths(require_repository(str(repository), {}))
     assert paths.root == f"{repository}/.git/worker-state"
-    properties = [n for n, v in vars(StatePaths).items() if isinstance(v, property)]
-    names = [name for name in properties if not name.startswith("is_")]
+    names = [name for name in StatePaths.__slots__ if name != "root"]
     places = {name: getattr(paths, name) for name in names}
     assert len(set(places.values())) == len(names) > 10
     assert all(os.path.dirname(place) == paths.root for place in places.values())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.rules_text import is_placeholder, is_shown, one_line, printable, quoted
+from gitworker.rules_text import is_placeholder, is_shown, one_line, printable, quoted, size_text
 
 HIDDEN = {
     "C0": "\x00\x07\x08\x0b\x0c\r\x1b\x1f",
@@ -72,3 +72,11 @@ def test_quoted(text: str) -> None:
 def test_placeholders(word: str, expected: bool) -> None:
     """Only the placeholders that hints use count, so that other text in brackets passes."""
     assert is_placeholder(word) is expected
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 40, "5.0 TiB")]
+)
+def test_size_text(size: int, text: str) -> None:
+    """Sizes are shown in an everyday unit."""
+    assert size_text(size) == text

@@ -30,9 +30,10 @@ from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import AdoptData
+from gitworker.store.records.tips import forget_tips
 from gitworker.store.workers import Worker, clear_assignment, find_worker, load_worker
 from gitworker.worktrees.prefetched_checks import is_dirty
-from gitworker.worktrees.removal import forget_branch, refuse_stuck
+from gitworker.worktrees.removal import refuse_stuck
 
 
 def _require_untouched(session: Session, done: Operation) -> None:
@@ -175,7 +176,7 @@ def _record(writer: Writer, operation: Operation, done: Operation) -> None:
         )  # fmt: skip
         release_task(writer, worker)
         clear_assignment(writer, worker.worker_id)
-    forget_branch(writer, done.payload(AdoptData).ref)
+    forget_tips(writer, done.payload(AdoptData).ref)
     close(writer, done, "undone")
     close(writer, operation, "done")
 

@@ -80,14 +80,9 @@ def uninstall(git: Git, repository: Repository) -> None:
     paths = state_paths(repository)
     with shims_lock(paths):
         for admin, _ in linked_worktrees(repository.common_dir):
-            _take_back(git, admin)
+            uninstall_one(git, admin)
         switch_off(git, repository)
         remove_shims(paths)
-
-
-def uninstall_one(git: Git, admin: str) -> None:
-    """Remove the hooks from the one worktree with that admin directory."""
-    _take_back(git, admin)
 
 
 def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
@@ -118,7 +113,8 @@ def _point(worktree_git: Git, state_hooks: str) -> None:
         worktree_git.run("config", "--worktree", "--replace-all", HOOKS_PATH, state_hooks)
 
 
-def _take_back(git: Git, admin: str) -> None:
+def uninstall_one(git: Git, admin: str) -> None:
+    """Remove the hooks from the one worktree with that admin directory."""
     file = f"{admin}/config.worktree"
     base = kept_base(admin)
     content = read_bytes(file)

@@ -42,7 +42,6 @@ from gitworker.repo.pool.parked import (
 from gitworker.repo.pool.prefetched_status import is_found_clean, start_dirty_check
 from gitworker.session import Session
 from gitworker.store.payloads.spawn_data import SpawnData
-from gitworker.worktrees.worktree_root import shelf_of
 
 if TYPE_CHECKING:
     from gitworker.repo.rescue.trash import TrashEntry
@@ -59,7 +58,7 @@ RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin d
 
 def pool_root(session: Session) -> str:
     """Return the directory of this repository's parked worktrees."""
-    return shelf_of(session, FOLDER)
+    return session.shelf(FOLDER)
 
 
 def open_pool(session: Session) -> Pool:

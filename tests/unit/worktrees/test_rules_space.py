@@ -1,13 +1,10 @@
 """Disk space: the size of files, cheap estimates, and refusals."""
 
-import pytest
-
 from gitworker.worktrees.rules_space import (
     BLOCK,
     PER_FILE,
     is_plenty,
     needed_bytes,
-    size_text,
     space_refusal,
 )
 
@@ -32,11 +29,3 @@ def test_refusal() -> None:
     assert "needs about 2.0 MiB" in refusal.message
     assert "has 3.0 GiB free" in refusal.message
     assert "git worker gc" in (refusal.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 40, "5120.0 GiB")]
-)
-def test_size_text(size: int, text: str) -> None:
-    """Sizes are shown in an everyday unit."""
-    assert size_text(size) == text

@@ -7,7 +7,7 @@ from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.journal.gc.gc import CollectedItems
 from gitworker.journal.gc.rules_gc import Item
-from gitworker.rules_text import printable
+from gitworker.rules_text import printable, size_text
 from gitworker.service.results_care import gc_json
 
 NOUNS = {
@@ -17,7 +17,6 @@ NOUNS = {
     "pool": "pool of worktrees",
     "log": "log",
 }
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.command("gc", cls=GitworkerCommand)
@@ -67,7 +66,7 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
         for kind, noun in NOUNS.items()
         if (number := sum(item.kind == kind for item in choice.selected))
     ]
-    size = _size(choice.size_bytes)
+    size = size_text(choice.size_bytes)
     lines.append(f"{deleted} {', '.join(counts)} ({size})" if counts else "nothing to delete")
     if collected.number is not None and any(item.kind == "rescue" for item in choice.selected):
         lines.append(f"undo: git worker undo {collected.number}   # while git keeps the commits")
@@ -77,12 +76,3 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
 def _line(verb: str, item: Item) -> str:
     why = f": holds {item.holds}" if item.holds else ""
     return printable(f"{verb}  {NOUNS[item.kind]} {item.name}{why}")
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in UNITS:
-        if size < 1024 or unit == UNITS[-1]:
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
