@@ -36,6 +36,23 @@ def test_every_room_has_its_layer() -> None:
     assert not missing, f"no layer for {sorted(missing)}. How to fix: {fix}"
 
 
+def unmapped(page: str, wanted: Set[str]) -> set[str]:
+    """Return the rooms that the first column of the page's tables does not name."""
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    return set(wanted) - {name for cell in cells for name in re.findall(r"`(\w+)/?`", cell)}
+
+
+def test_every_room_is_on_the_map() -> None:
+    """Every module and package directly below gitworker is in the map of ARCHITECTURE.md."""
+    missing = unmapped((ROOT / "ARCHITECTURE.md").read_text("utf-8"), rooms())
+    assert not missing, f"How to fix: describe {sorted(missing)} in the map of ARCHITECTURE.md"
+
+
+def test_the_map_rule_bites() -> None:
+    """The rule finds a room that only the text names."""
+    assert unmapped("| `a/`, `b` | c |\nthe room `d/`\n", {"a", "b", "d"}) == {"d"}
+
+
 def test_no_room_is_listed_twice() -> None:
     """A room has one layer."""
     names = listed()
