@@ -10,6 +10,8 @@ from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rules import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
+from gitworker.store.attention.questions import answers_of, unanswered_questions
+from gitworker.store.records.rules_prompt import answers_text
 from gitworker.store.records.run_results import find_run_request, find_run_result
 
 if TYPE_CHECKING:
@@ -37,11 +39,13 @@ class Restart(NamedTuple):
     returned: str | None = None
     auto_resume: bool | None = None
     round: int = 0
+    answers: str | None = None
 
     @property
     def prompt(self) -> str | None:
         """Return the prompt for an agent that goes on; None for one that begins again."""
-        return self.returned or (CONTINUED if self.has_session else None)
+        words = f"{self.answers}\n\n{CONTINUED}" if self.answers else CONTINUED
+        return self.returned or (words if self.has_session else None)
 
     @property
     def text(self) -> str:
@@ -73,7 +77,21 @@ def find_restart(session: Session, worker: Worker) -> Restart | None:
         has_session=last is not None and last.session is not None, returned=returned,
         auto_resume=fields.get("auto_resume"),
         round=fields.get("round", 0) + (returned is not None),
+        answers=read_answers(session, worker),
     )  # fmt: skip
+
+
+def read_answers(session: Session, worker: Worker) -> str | None:
+    """Return the answers to the questions of a worker's task, for an agent that continues it.
+
+    A question whose time is over is named, too. None if there is neither.
+    """
+    with session.store.read() as reader:
+        answers = answers_of(reader, worker.task)
+        late = unanswered_questions(reader, worker.task)
+    parts = [answers_text(answers)] if answers else []
+    parts += [f"No answer came in time, so decide yourself: {one.text}" for one in late]
+    return "\n".join(parts) or None
 
 
 def _prompt_of_return(session: Session, worker: Worker) -> str | None:

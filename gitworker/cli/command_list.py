@@ -73,6 +73,9 @@ COMMANDS: Sections = {
     "Talk": {
         "inbox": "Show the things that need me, each with its command.",
         "send": "Send a text to a worker.",
+        "ask": "Ask a person, wait for the answer, and print it.",
+        "reply": "Answer the question of a worker.",
+        "questions": "List the questions that wait for an answer.",
         "wait": "Wait until a worker has a verdict, has landed, or is in a state.",
         "stop": "Stop a worker's agent.",
         "pause": "Pause a worker's agent.",

@@ -26,6 +26,7 @@ from gitworker.liveness.rules import (
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
+from gitworker.store.attention.questions import due_questions
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.records.runs import open_runs
 from gitworker.store.tasks import due_retries, unblocked_tasks
@@ -57,6 +58,7 @@ def sweep(session: Session) -> SweepResult:
         retries = due_retries(reader, moment.now_ms)
         runs = open_runs(reader)
         unblocked = unblocked_tasks(reader, 1)
+        questions = due_questions(reader, moment.now_ms)
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
     silent = silent_runs(runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms)
@@ -83,6 +85,10 @@ def sweep(session: Session) -> SweepResult:
         from gitworker.tasks.queue.promote import promote_ready  # 3 ms, only if a task is unblocked
 
         promote_ready(session, PROMOTED_AT_ONCE)
+    if questions:
+        from gitworker.questions.settle_questions import settle_questions  # 5 ms, if one is due
+
+        settle_questions(session)
     if not due and not retries:
         return SweepResult([], None if moved else workers)
     from gitworker.lifecycle.timeouts import apply_due  # 10 ms, only when something is due

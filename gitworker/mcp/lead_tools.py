@@ -141,6 +141,22 @@ def _show(desk: Desk, arguments: dict[str, Any]) -> Answer:
     return Answer(shortened(render_show(found, width=None, color=False)), json_show(found))
 
 
+def _questions(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.questions.question_list import json_questions, render_questions
+
+    found = desk.service.questions()
+    shown = render_questions(found, width=None, color=False)
+    return Answer(shown or "no worker waits for an answer", json_questions(found))
+
+
+def _reply(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    replied = desk.service.reply(
+        arguments["name"], arguments["text"], number=arguments.get("question")
+    )
+    worker = replied.question.worker_id
+    return Answer(f"{worker} has the answer; next: {replied.next}", as_json(replied))
+
+
 def _cancel(desk: Desk, arguments: dict[str, Any]) -> Answer:
     freed = desk.service.cancel(arguments["worker"])
     kept = f"; its work is kept under {freed.rescue_ref}" if freed.rescue_ref else ""
@@ -241,6 +257,17 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "show", _show, "Show one worker: its task, branch, review, trouble and last events.",
         reads=True, required=("worker",), worker=text("A worker, a task or a branch."),
+    ),
+    Tool(
+        "questions", _questions,
+        "List the questions of workers that wait for an answer, with their options.", reads=True,
+    ),
+    Tool(
+        "reply", _reply, "Answer the question of a worker; its task then continues.",
+        required=("name", "text"),
+        name_=text("The task or the worker that asks."),
+        text=text("The answer; one of the options, if the question has any."),
+        question=integer("The number of the question, if there are several."),
     ),
     Tool(
         "cancel", _cancel,

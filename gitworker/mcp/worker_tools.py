@@ -50,12 +50,19 @@ def _whoami(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 
 def _ask(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    wait_s = arguments.get("timeout_s", ANSWER_S)
+    if arguments.get("to", "hq") == "hq":
+        asked = desk.service.ask(
+            arguments["text"], options=arguments.get("options", ()), wait_s=wait_s,
+            check=desk.stop.check,
+        )  # fmt: skip
+        return Answer(f"{asked.answered_by} answers: {asked.answer}", {"answer": as_json(asked)})
     from gitworker.model.message import MessageType
 
     payload = json.dumps({"text": arguments["text"]})
     answer = desk.service.request(
-        MessageType.QUESTION, payload, to=arguments.get("to", "hq"),
-        timeout_s=arguments.get("timeout_s", ANSWER_S), check=desk.stop.check,
+        MessageType.QUESTION, payload, to=arguments["to"], timeout_s=wait_s,
+        check=desk.stop.check,
     )  # fmt: skip
     said = answer["payload"]
     words = said.get("text") if isinstance(said, dict) else None
@@ -136,10 +143,12 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "ask", _ask,
         "Ask a question and wait for the answer. Without one in time this fails with the code"
-        " timeout; the answer then arrives in the inbox.",
+        " timeout, and the question stays open: the same text waits again, and the answer arrives"
+        " in the inbox. If you cannot go on without it, end your turn: your task waits.",
         required=("text",), waiting=("timeout_s", ANSWER_S),
         text=text("The question."),
         to=text("A worker, or hq. Default: hq."),
+        options=texts("To hq: the possible answers."),
         timeout_s=number(f"How long to wait. Default: {ANSWER_S}.", 0, WAIT_MAX_S),
     ),
     Tool(

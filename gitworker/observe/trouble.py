@@ -1,10 +1,19 @@
 """The unusual state of one worker's worktree, branch or agent."""
 
+from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.later_commits import read_later_commits
-from gitworker.observe.workers.rules import has_landed, is_at_work, should_have_worktree
+from gitworker.observe.workers.rules import (
+    has_landed,
+    is_at_work,
+    should_have_worktree,
+    waits_for_answer,
+)
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
+from gitworker.rules_text import one_line
 from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import Worker
 
@@ -41,3 +50,16 @@ def find_pause(worker: str, state: WorkerState, *, paused_at_ms: int | None) -> 
     if paused_at_ms is None or not is_at_work(state):
         return None
     return Trouble("paused", f"the agent of {worker} is paused", f"git worker continue {worker}")
+
+
+def find_open_question(
+    reader: Reader, worker: str, task: str | None, status: TaskStatus | None
+) -> Trouble | None:
+    """Return the oldest question of a worker's task that can be answered, or None."""
+    if task is None or not waits_for_answer(status):
+        return None
+    found = unanswered_questions(reader, task)
+    if not found:
+        return None
+    words = f"asks: {one_line(found[0].shown)}"
+    return Trouble("question", words, f"git worker reply {worker} <text>")

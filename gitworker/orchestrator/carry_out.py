@@ -8,7 +8,7 @@ from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.adapters.registered_agent import AgentCommand as AgentCommand
 from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.detach import detach
-from gitworker.agents.restart import CONTINUED
+from gitworker.agents.restart import CONTINUED, read_answers
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
 from gitworker.bus.limits.send_limits import limits_of
@@ -118,6 +118,8 @@ def _prompt_options(
         return ()  # another attempt after a failure begins with the task's text
     continued = _continued(session, command, worker)
     words = CONTINUED if slot.facts.wait_until_ms is None else LIMIT_ENDED
+    if (news := read_answers(session, worker)) is not None:
+        words = f"{news}\n\n{CONTINUED}"
     return ("-m", words, *continued) if continued else ()
 
 

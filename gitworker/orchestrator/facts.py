@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
+from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.orchestrator.rules_next import (
@@ -18,6 +19,7 @@ from gitworker.orchestrator.rules_next import (
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
+from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_specs import find_task_spec
@@ -152,7 +154,7 @@ def _slot(
         waits_for_author=worker.waits_for_author,
         returned_by=worker.returned_by,
         rounds=tally.rounds,
-        wait_until_ms=_limit_end(result, tally.limits),
+        wait_until_ms=_limit_end(result, tally.limits) or _question_end(reader, task),
         is_refused=refused.get(worker.worker_id) == worker.version,
         has_worktree=worker.worktree is not None,
         has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
@@ -178,3 +180,17 @@ def _limit_end(result: RunResult | None, limits: int) -> int | None:
     ended = result.ended_at_ms
     wait_s = pause_s(result.failure, result.resets_at_ms, tries=max(limits, 1), now=ended)
     return ended + int(wait_s * 1000)
+
+
+def _question_end(reader: Reader, task: StoredTask | None) -> int | None:
+    """Return the time at which a task waits no longer for an answer; None if it has no limit."""
+    if task is None or not needs_no_heartbeat(task.status):
+        return None
+    if is_paused(task.status):
+        return task.resume_after_ms
+    ends = [
+        one.asked_at_ms + one.timeout_ms
+        for one in unanswered_questions(reader, task.id)
+        if one.timeout_ms is not None
+    ]
+    return min(ends, default=None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.orchestrator.rules_summary import (
@@ -154,8 +155,10 @@ def _result(
     if slot is not None and slot.task is not None and slot.task.id == task.id:
         back = returned_work(slot.worker)
         limit = find_limit(reader, slot.worker, slot.facts.task_status)
+        question = find_open_question(reader, slot.worker.worker_id, task.id, task.status)
         facts = facts._replace(
             returned=returned_text(back) if back and slot.worker.waits_for_author else "",
             limit=limit.words if limit else "",
+            question=question.words if question else "",
         )
     return result_of(facts)

@@ -12,6 +12,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.orchestrator.rules_next import Action, Step
 
 INTERRUPTED = 130
+ASKS = "asks: "
 
 
 class Result(StrEnum):
@@ -52,7 +53,8 @@ class TaskFacts(NamedTuple):
     """One task at the end of a tick.
 
     `obstacle` is the reason why it did not start or land in this run, `returned` the reason for
-    which its work came back and waits for a person, `limit` that of its pause.
+    which its work came back and waits for a person, `limit` that of its pause, `question` the one
+    that waits for an answer.
     """
 
     task: str
@@ -66,6 +68,7 @@ class TaskFacts(NamedTuple):
     limit: str = ""
     retry_at: str = ""
     is_held: bool = False
+    question: str = ""
 
 
 class TaskResult(NamedTuple):
@@ -118,9 +121,9 @@ def result_of(facts: TaskFacts) -> TaskResult:
     elif result is Result.READY and facts.is_held:
         result, detail = Result.WAITING, "it is held back"
     elif facts.status is TaskStatus.PAUSED:
-        detail = facts.limit
+        detail = facts.question or facts.limit
     elif result is Result.WAITING:
-        detail = "an answer is missing"
+        detail = facts.question or "an answer is missing"
     return TaskResult(facts.task, facts.title, result, facts.worker, detail)
 
 
@@ -158,9 +161,12 @@ def totals(results: Collection[TaskResult]) -> str:
     return ", ".join(parts) or "no tasks"
 
 
-def next_command(results: Iterable[TaskResult], *, lands: bool) -> str | None:
+def next_command(results: Collection[TaskResult], *, lands: bool) -> str | None:
     """Return the command that takes the results further, or None."""
     found = {one.result: one for one in reversed(list(results))}
+    asking = next((one for one in results if one.detail.startswith(ASKS)), None)
+    if asking is not None:
+        return f"git worker reply {asking.task} <text>"
     if Result.REVIEW in found:
         worker = found[Result.REVIEW].worker if lands else None
         return f"git worker land {worker or '--all'}"

@@ -17,6 +17,7 @@ from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.agents import AgentMethods
 from gitworker.service.queue.automations import AutomationMethods
 from gitworker.service.queue.projects import ProjectMethods
+from gitworker.service.queue.questions import QuestionMethods
 from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.queue.workstreams import WorkstreamMethods
@@ -49,6 +50,6 @@ def open_repository(
 
 class Service(
     WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, AgentMethods,
-    WorkstreamMethods, AutomationMethods, CareMethods,
+    QuestionMethods, WorkstreamMethods, AutomationMethods, CareMethods,
 ):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

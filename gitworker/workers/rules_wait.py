@@ -140,7 +140,7 @@ def need_of(
     if question is not None:
         return Need(f"waits for an answer: {question.text}", "answer", question.answer)
     if status is TaskStatus.WAITING_INPUT:
-        return Need("waits for an answer", "answer", f"git worker send {worker} <text>")
+        return Need("waits for an answer", "answer", f"git worker reply {worker} <text>")
     if limit is not None or status is TaskStatus.PAUSED:
         words = f"waits for the end of a limit: {limit}" if limit else "its task is paused"
         return Need(words, "", f"git worker resume {worker}")

@@ -16,6 +16,7 @@ from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import is_taken
 from gitworker.progress import Notice
+from gitworker.store.attention.questions import find_question
 from gitworker.store.messages.inboxes import newest_verdict, unanswered_messages
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.runs import find_latest_run
@@ -170,7 +171,9 @@ def _find_question(session: Session, reader: Reader, worker: Worker) -> Question
         is_own = (message.from_agent, message.correlation_id) == (worker.worker_id, worker.task_id)
         if is_own and message.type == MessageType.QUESTION:
             item = message_item(message, blobs=session.paths.blobs)
-            return Question(item.text, str(item.command))
+            asked = find_question(reader, message.id)
+            command = f"git worker reply {worker.worker_id} <text>" if asked else item.command
+            return Question(item.text, str(command))
     return None
 
 

@@ -1,14 +1,13 @@
 """The hints about stacks, ended tasks, lost worktrees and waits help in their states."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from gitworker.bus.transitions import move_task
-from gitworker.errors import Refused
+from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.fail import fail
-from gitworker.model.task import TaskEvent
-from gitworker.store.tasks import require_stored_task
+from gitworker.service.service import open_repository
 from gitworker.store.workers import set_worktree
 from gitworker.worktrees.commit_work import commit_work
 from tests.cli.test_hint_walk import approved
@@ -53,9 +52,8 @@ def later_and_busy(world: World) -> None:
 def asking(world: World) -> None:
     """Let an agent ask its question."""
     _working(world)
-    with world.session().store.write() as writer:
-        task = require_stored_task(writer, "login")
-        move_task(writer, task, (TaskEvent.AGENT_QUESTION,), actor="auth")
+    with suppress(Conflict):
+        open_repository(str(world.root), identity="auth").ask("Which?", wait_s=0)
 
 
 def refusing_hook(world: World) -> None:
@@ -83,7 +81,7 @@ CASES = {
     "undo-later": Case(late_after_landing, W + "undo", "git log {}"),
     "wait-taken": Case(taken_task, W + "wait auth --for landed", W + "reset {}"),
     "wait-answer": Case(
-        asking, W + "wait auth --for landed --timeout 0.1", W + "send {} <text>", instead=True
+        asking, W + "wait auth --for landed --timeout 0.1", W + "reply {} <text>", instead=True
     ),
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from tests.workers.world import World
 
 NAMES = [
     "spawn", "status", "inbox", "send", "diff", "comments", "approve", "reject", "merge", "queue",
-    "resume", "show", "cancel", "stop", "undo", "wait",
+    "resume", "show", "questions", "reply", "cancel", "stop", "undo", "wait",
 ]  # fmt: skip
 
 

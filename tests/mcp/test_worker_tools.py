@@ -74,6 +74,20 @@ def test_questions_and_answers(world: World) -> None:
         assert "word " * 199 in late["content"][0]["text"]
 
 
+def test_a_person_answers_by_a_tool(world: World) -> None:
+    """`questions` lists a question with its options, and `reply` answers it once."""
+    world.spawn("auth", "login")
+    with connected(world.path("auth")) as client, connected(world.root) as hq:
+        ask = {"text": "Which?", "options": ["red", "green"], "timeout_s": 0}
+        assert client.fail("ask", **ask)["code"] == "timeout"
+        (asked,) = hq.call("questions")["questions"]
+        assert (asked["task"], asked["options"]) == ("login", ["red", "green"])
+        assert hq.fail("reply", name="login", text="blue")["code"] == "not_an_option"
+        assert hq.call("reply", name="login", text="red")["task_status"] == "IN_PROGRESS"
+        assert hq.call("questions")["questions"] == []
+        assert client.call("ask", **ask)["answer"]["answer"] == "red"
+
+
 def test_claims(world: World) -> None:
     """A claim is taken, refused to another worker, and released."""
     for worker in ("auth", "ui"):

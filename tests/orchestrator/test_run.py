@@ -17,6 +17,7 @@ from gitworker.orchestrator.facts import read_picture
 from gitworker.orchestrator.results import RunSummary
 from gitworker.orchestrator.run import RunOrder, plan_run, run
 from gitworker.progress import Event, Notice, Progress, ignore
+from gitworker.questions.reply import reply
 from gitworker.store.records.task_needs import change_needs
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.queue.add_task import promote_if_free
@@ -355,4 +356,28 @@ def test_a_failed_workstream_stops_its_agents(world: World) -> None:
     assert world.query("SELECT archived_at_ms IS NOT NULL FROM workstreams") == [(1,)]
     assert len([one for one in world.messages("cmd") if one["command"] == "stop"]) == 1
     assert any("/rescue/" in name for name in world.refs())
+    world.require_sound()
+
+
+OPEN = "until git worker questions | grep -q port; do timeout 3 git worker ask 'Which port?'; done"
+LATE = "git worker ask 'Which port?' --timeout 0; true"
+
+
+@pytest.mark.parametrize("ask", [OPEN, LATE])
+def test_an_answer_lets_a_task_go_on(world: World, ask: str) -> None:
+    """A run names the open question; after the answer the agent starts again and has it."""
+    known = 'grep -q "answer: 80[8]0" "$GITWORKER_PROMPT_FILE"'
+    add(world, "port", f"if {known}; then {COMMIT}; else {ask}; fi")
+    carry(world, is_single=True)
+    wait_until(lambda: world.query("SELECT COUNT(*) FROM runs WHERE outcome = 'waiting'") == [(1,)])
+    waits = world.task("port").status.value
+    assert waits == ("WAITING_INPUT" if ask is OPEN else "PAUSED")
+    if ask is OPEN:
+        summary = carry(world)
+        assert summary.next_command == "git worker reply port <text>"
+        assert [(one.result.value, one.detail) for one in summary.results] == [
+            ("waiting", "asks: Which port?")
+        ]
+    assert reply(world.session(), "port", "8080").next == "git worker resume command-1"
+    assert results(carry(world)) == {"port": "landed"}
     world.require_sound()

@@ -19,9 +19,9 @@ ACP_CLIENT = (sys.executable, "-P", "-m", "gitworker.cli.hot.acp")
 BRIEF = """\
 
 
-You work in a git worktree of your own, on branch {branch}. No person answers questions during your
-run. Commit your work there with git: it is handed in for review when you end. Do not push, and do
-not switch branches.
+You work in a git worktree of your own, on branch {branch}. If only a person can decide, run
+`git worker ask 'QUESTION'`: it waits and prints the answer. Commit your work there with git: it is
+handed in for review when you end. Do not push, and do not switch branches.
 `git worker help agent` explains how to reach the other workers.
 """
 

@@ -23,6 +23,8 @@ from gitworker.observe.inbox.rules import (
     REVIEW,
     URGENCY,
     answer_command,
+    can_be_answered,
+    is_asked,
     is_open_question,
     need_of,
 )
@@ -31,6 +33,7 @@ from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
+from gitworker.store.attention.questions import find_question
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
@@ -62,9 +65,9 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
     is_landing = is_held(session.queue_lock)
     with session.store.read() as reader:
         workers = list(_workers(reader, session, is_landing=is_landing))
-        known = {one.source for one in workers}
-        items = [*workers, *troubles_of_others(reader, session, known)]
-        items += _messages(reader, session, limit)
+        messages = list(_messages(reader, session, limit))
+        known = {one.source for one in (*workers, *messages) if one.kind != MESSAGE}
+        items = [*workers, *troubles_of_others(reader, session, known), *messages]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     shown = with_findings(session, items[:limit])
     return Inbox(session.actor, clock.now_ms(), tuple(shown), has_more=len(items) > limit)
@@ -157,21 +160,26 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
     cursor = cursor_of(reader, session.actor)
     for message in unanswered_messages(reader, session.actor, limit=limit):
         asking = find_worker(reader, message.from_agent)
+        asked = find_question(reader, message.id) if is_asked(message.type) else None
         is_question = is_open_question(
             message.type,
             is_unread=message.seq > cursor,
             state=asking.state if asking else None,
             is_current=asking is not None and asking.task_id == message.correlation_id,
         )
-        if not is_question and message.seq <= cursor:
+        if asked is not None:
+            is_question = can_be_answered(asked.state)
+        if not is_question and (asked is not None or message.seq <= cursor):
             continue
         item = message_item(message, blobs=session.paths.blobs)
         yield InboxItem(
             QUESTION if is_question else MESSAGE,
             item.source,
-            item.text,
+            asked.shown if asked else item.text,
             item.since_ms,
-            command=item.command or f"{answer_command(item.source, message.seq)}   # or: {READ}",
+            command=f"git worker reply {asked.worker_id} <text>"
+            if asked
+            else item.command or f"{answer_command(item.source, message.seq)}   # or: {READ}",
             task=item.task,
             seq=item.seq,
             id=item.id,

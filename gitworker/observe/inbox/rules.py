@@ -10,6 +10,7 @@ from typing import Any
 from gitworker.model.message import MessageType
 from gitworker.model.worker import WorkerState
 from gitworker.rules_text import one_line, quoted
+from gitworker.states.question import LATE, OPEN
 
 TEXT_SHOWN = 300
 FILES_SHOWN = 5
@@ -92,6 +93,16 @@ def is_open_question(
     if type != MessageType.QUESTION:
         return False
     return is_unread or state is None or (is_current and state not in ENDED)
+
+
+def is_asked(type: str) -> bool:
+    """Return whether a message is a question."""
+    return type == MessageType.QUESTION
+
+
+def can_be_answered(state: str) -> bool:
+    """Return whether a recorded question waits for its answer."""
+    return state in (OPEN, LATE)
 
 
 def is_settled(summary: str) -> bool:

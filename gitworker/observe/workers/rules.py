@@ -89,7 +89,9 @@ STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 # A task that has ended, or that another worker has, cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
-TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType({TaskStatus.WAITING_INPUT: "send {} <text>"})
+TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
+    {TaskStatus.WAITING_INPUT: "reply {} <text>"}
+)
 
 
 class ParentFirst(NamedTuple):
@@ -303,6 +305,11 @@ def is_taken(worker: str, task_holder: str | None) -> bool:
 def may_wait_for_limit(state: WorkerState, task_status: TaskStatus | None) -> bool:
     """Return whether a worker may wait for the end of a limit of its model's vendor."""
     return state is WorkerState.WORKING and task_status is TaskStatus.PAUSED
+
+
+def waits_for_answer(task_status: TaskStatus | None) -> bool:
+    """Return whether a task may have a question that is not answered yet."""
+    return task_status in TASK_WAITS_FOR
 
 
 def is_returned(state: WorkerState) -> bool:

@@ -13,7 +13,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.trouble import find_pause, read_trouble
+from gitworker.observe.trouble import find_open_question, find_pause, read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
@@ -255,7 +255,8 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         ),
         run=run,
         can_repeat=find_run_request(reader, name, task_id) is not None,
-        limit=find_limit(reader, worker, task.status if task else None),
+        limit=find_open_question(reader, name, task_id, task.status if task else None)
+        or find_limit(reader, worker, task.status if task else None),
     )  # fmt: skip
 
 

@@ -24,3 +24,9 @@ def prompt_of(
         parts.append("\n".join(["Commands that test the work:", *(f"  {one}" for one in tests)]))
     parts += context
     return "\n\n".join(part for part in parts if part)
+
+
+def answers_text(answers: Sequence[Sequence[str]]) -> str:
+    """Return the questions of a task that were answered, each with its answer."""
+    lines = (f"- You asked: {asked}\n  The answer: {answer}" for asked, answer in answers)
+    return "\n".join(["Answers to questions of this task:", *lines])

@@ -124,21 +124,28 @@ def find_latest_run(reader: Reader, worker: str) -> Run | None:
 
 
 def find_prompt(reader: Reader, task: str) -> str:
-    """Return the words that a task gives its agent: the text, or else the title, then the rest."""
+    """Return the words that a task gives its agent: the text, or else the title, then the rest.
+
+    The answers to earlier questions are the end, so that another agent does not ask them again.
+    """
     row = reader.row("tasks.text", task=task)
     if row is None:
         return ""
-    lists = (row["acceptance_criteria"], row["test_commands"], row["attached_context"])
-    if lists == ("[]",) * 3:
+    lists = (
+        row["acceptance_criteria"], row["test_commands"], row["attached_context"],
+        row["answers"],
+    )  # fmt: skip
+    if lists == ("[]",) * 4:
         return str(row["description"] or row["title"])
     import json  # 5 ms with the next, only for a planned task
 
-    from gitworker.store.records.rules_prompt import prompt_of
+    from gitworker.store.records.rules_prompt import answers_text, prompt_of
 
-    criteria, tests, context = map(json.loads, lists)
+    criteria, tests, context, answers = map(json.loads, lists)
     return prompt_of(
-        row["title"], row["description"], criteria=criteria, tests=tests, context=context
-    )
+        row["title"], row["description"], criteria=criteria, tests=tests,
+        context=[*context, *([answers_text(answers)] if answers else [])],
+    )  # fmt: skip
 
 
 def find_blocking_operation(reader: Reader, worker: str, task: str) -> str | None:

@@ -64,7 +64,7 @@ def test_waits_for(
     [
         (S.WORKING, T.IN_PROGRESS, None, "git worker wait auth"),
         (S.WORKING, None, None, "git worker wait auth"),
-        (S.WORKING, T.WAITING_INPUT, None, "git worker send auth <text>"),
+        (S.WORKING, T.WAITING_INPUT, None, "git worker reply auth <text>"),
         (S.STALE, T.IN_PROGRESS, S.WORKING, "git worker resume auth"),
         (S.STALE, T.AWAITING_APPROVAL, S.IN_REVIEW, "git worker approve auth"),
         (S.APPROVED, T.AWAITING_APPROVAL, None, "git worker merge auth"),
@@ -245,7 +245,7 @@ def test_next_command_of_returned_work() -> None:
         "git worker sync --as auth"
     )
     assert next_command("auth", S.WORKING, task_status=T.WAITING_INPUT, **facts) == (
-        "git worker send auth <text>"
+        "git worker reply auth <text>"
     )
     facts["reader"] = HQ
     assert next_command("auth", S.IN_REVIEW, task_status=None, **facts) == (

@@ -157,7 +157,7 @@ PAUSED = Need("is paused", "continue it", "git worker continue auth")
         (
             TaskStatus.WAITING_INPUT,
             {},
-            Need("waits for an answer", "answer", "git worker send auth <text>"),
+            Need("waits for an answer", "answer", "git worker reply auth <text>"),
         ),
         (TaskStatus.PAUSED, {"limit": "until 15:00"}, LIMITED),
         (TaskStatus.PAUSED, {}, Need("its task is paused", "", "git worker resume auth")),

@@ -149,3 +149,61 @@ ALTER TABLE runs ADD COLUMN files_changed TEXT;
 ALTER TABLE runs ADD COLUMN budget_tokens INTEGER;
 -- for: runs.of_task
 CREATE INDEX idx_runs_task ON runs(task_id, id);
+
+-- Questions of workers to a person. `message_id` is the question on the bus, `answer_id` the answer;
+-- `delivered_at_ms` is when an `ask` printed it. A `late` question can still be answered.
+CREATE TABLE questions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    task_id TEXT NOT NULL,
+    worker_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    options TEXT NOT NULL DEFAULT '[]',
+    message_id TEXT NOT NULL,
+    asked_at_ms INTEGER NOT NULL,
+    timeout_ms INTEGER,
+    state TEXT NOT NULL DEFAULT 'open'
+        CHECK (state IN ('open', 'late', 'answered', 'withdrawn')),
+    answered_at_ms INTEGER,
+    answer TEXT,
+    answered_by TEXT,
+    answer_id TEXT,
+    delivered_at_ms INTEGER,
+    CHECK ((state = 'answered') = (answer IS NOT NULL)),
+    CHECK ((state = 'answered') = (answered_at_ms IS NOT NULL)),
+    CHECK ((state = 'answered') = (answered_by IS NOT NULL))
+);
+-- for: questions.of_message, and questions_insert
+CREATE INDEX idx_questions_message ON questions(message_id);
+-- for: questions.of_task
+CREATE INDEX idx_questions_task ON questions(task_id, id);
+-- for: questions.unanswered, questions.due
+CREATE INDEX idx_questions_open ON questions(id) WHERE state IN ('open', 'late');
+CREATE TRIGGER questions_insert BEFORE INSERT ON questions BEGIN
+    SELECT RAISE(ABORT, 'gitworker: the question exists already')
+    WHERE EXISTS (SELECT 1 FROM questions WHERE id = NEW.id OR message_id = NEW.message_id);
+    SELECT RAISE(ABORT, 'gitworker: a question begins open') WHERE NEW.state IS NOT 'open';
+END;
+CREATE TRIGGER questions_update BEFORE UPDATE ON questions BEGIN
+    SELECT RAISE(ABORT, 'gitworker: a question keeps its words')
+    WHERE NEW.id IS NOT OLD.id OR NEW.task_id IS NOT OLD.task_id
+        OR NEW.worker_id IS NOT OLD.worker_id OR NEW.text IS NOT OLD.text
+        OR NEW.options IS NOT OLD.options OR NEW.message_id IS NOT OLD.message_id
+        OR NEW.asked_at_ms IS NOT OLD.asked_at_ms OR NEW.timeout_ms IS NOT OLD.timeout_ms;
+    SELECT RAISE(ABORT, 'gitworker: an answer is given once')
+    WHERE OLD.answer IS NOT NULL AND (NEW.answer IS NOT OLD.answer
+        OR NEW.answered_at_ms IS NOT OLD.answered_at_ms
+        OR NEW.answered_by IS NOT OLD.answered_by OR NEW.answer_id IS NOT OLD.answer_id);
+    SELECT RAISE(ABORT, 'gitworker: illegal state of a question')
+    WHERE NEW.state IS NOT OLD.state AND NOT (
+        OLD.state = 'open' AND NEW.state IN ('late', 'answered', 'withdrawn')
+        OR OLD.state = 'late' AND NEW.state IN ('answered', 'withdrawn'));
+END;
+CREATE TRIGGER questions_delete BEFORE DELETE ON questions BEGIN
+    SELECT RAISE(ABORT, 'gitworker: questions are not deleted');
+END;
+-- A task that goes on, ends or is freed without the answer no longer waits for it.
+CREATE TRIGGER tasks_withdraw_questions AFTER UPDATE OF status ON tasks
+WHEN NEW.status NOT IN ('WAITING_INPUT', 'PAUSED', 'IN_PROGRESS') BEGIN
+    UPDATE questions SET state = 'withdrawn'
+    WHERE task_id = NEW.id AND state IN ('open', 'late');
+END;

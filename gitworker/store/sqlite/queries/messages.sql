@@ -115,7 +115,8 @@ FROM (
 );
 
 -- name: inbox — unread messages to an agent, and those of others to all about its task
--- A verdict on a former task, and one that a later verdict replaced, is left out.
+-- A verdict on a former task, one that a later verdict replaced, and an answer that `ask` has
+-- printed is left out.
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -133,6 +134,8 @@ FROM (
                 SELECT 1 FROM messages AS later
                 WHERE later.correlation_id = :task AND later.seq > mine.seq
                     AND later.type = 'review_result' AND later.to_agent = :agent)))
+        AND NOT (in_reply_to IS NOT NULL AND EXISTS (SELECT 1 FROM questions AS q
+            WHERE q.message_id = mine.in_reply_to AND q.delivered_at_ms IS NOT NULL))
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
