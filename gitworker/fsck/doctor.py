@@ -42,7 +42,7 @@ def read_doctor(session: Session) -> Doctor:
 
 def read_doctor_without_session(repository: Repository, error: GitWorkerError) -> Doctor:
     """Run the checks that need no database; `error` is the reason why it cannot be opened."""
-    has_state = os.path.isdir(state_paths(repository).root)
+    has_state = os.path.lexists(state_paths(repository).root)
     is_setting = isinstance(error, InvalidSetting)
     skip = not has_state and (is_setting or error.code in HARMLESS | UNREADABLE)
     checks = [check for check in WITHOUT_DATABASE if not (skip and check is STATE)]

@@ -108,7 +108,7 @@ def verification_ends(status: TaskStatus, *, retries_left: bool) -> bool:
 
 def waits_for_dependencies(status: TaskStatus) -> bool:
     """Return whether a task's dependencies still decide about it."""
-    return status is TaskStatus.DEFINED
+    return status in (TaskStatus.DEFINED, TaskStatus.READY)
 
 
 def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
@@ -158,7 +158,7 @@ def task_refusal(
         return Refused(
             f"task {task} has FAILED and has no retries left", f"git worker task restart {task}"
         )
-    if status in (TaskStatus.DEFINED, TaskStatus.READY) and waits_for:
+    if waits_for_dependencies(status) and waits_for:
         return Refused(
             f"task {task} waits for {', '.join(waits_for)}", f"git worker task why {task}"
         )

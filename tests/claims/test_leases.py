@@ -5,6 +5,7 @@ import pytest
 from gitworker.model.task import TaskEvent
 from gitworker.store.claims import renew_claims
 from tests.claims.scene import LEASE_MS, Clocks, Scene, refused
+from tests.hints.following import note
 
 HOUR_MS = 3_600_000
 ENDS = [(LEASE_MS - 1, False), (LEASE_MS, True)]
@@ -106,6 +107,7 @@ def test_an_expired_claim_without_a_successor(scene: Scene, clocks: Clocks) -> N
         auth.require("x:db")
     assert scene.claims() == [("x:db", "auth", 1, -5_000)]
     renewed = auth.renew("x:db", epoch=1)
+    note("git worker claim renew x:db", "expired 5 s ago")
     assert (renewed.epoch, renewed.left_ms) == (1, LEASE_MS)
     assert auth.require("x:db", epoch=1) == renewed
 

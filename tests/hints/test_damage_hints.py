@@ -13,15 +13,17 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
+from gitworker.model.worker import WorkerState
 from gitworker.verify.verify_worktree import verify_root
-from tests.cli.test_hint_walk import failed, in_review
+from tests.cli.test_hint_walk import approved, failed, in_review
 from tests.hints.case import Case, by, check, two_workers
 from tests.hints.following import Printed, follow, hints_of, note, perform
 from tests.hints.test_rare_hints import behind
-from tests.hints.test_repository_hints import of_the_main_checkout
+from tests.hints.test_repository_hints import of_the_main_checkout, other_link
 from tests.hints.test_usage_hints import W, _fresh, _working
+from tests.hints.test_worker_hints import anonymous
 from tests.workers.planting import unowned_worktree
-from tests.workers.world import World
+from tests.workers.world import World, wait_until
 
 
 def locked_and_unowned(world: World) -> None:
@@ -37,6 +39,66 @@ def without_admin(world: World) -> None:
     place = world.path("auth")
     shutil.rmtree(world.git("rev-parse", "--absolute-git-dir", cwd=place))
     (place / ".git").unlink()
+
+
+def without_admin_and_branch(world: World) -> None:
+    """Delete git's directory of a worktree, and the branch."""
+    _working(world)
+    shutil.rmtree(world.git("rev-parse", "--absolute-git-dir", cwd=world.path("auth")))
+    world.git("branch", "-q", "-D", "auth/login")
+
+
+def half_merged(world: World) -> None:
+    """Kill a landing, and git in the middle of its checkout."""
+    world.approved("docs", "guide", {"guide": "1\n"})
+    approved(world)
+    died = world.drive("merge", "auth", GITWORKER_CRASH_AT="forward-checked")
+    assert died.returncode == -9, died
+    (world.root / "a").write_text("1\n")
+    (world.root / ".git" / "index.lock").touch()
+
+
+def no_git_runs(world: World) -> None:
+    """Delete the lock of the killed git, as the next hint says."""
+    (world.root / ".git" / "index.lock").unlink(missing_ok=True)
+
+
+def depends_meanwhile(world: World) -> None:
+    """Let a task get a dependency while its worktree is made."""
+    by(W + "task add other -m x", W + "task add login -m x")(world)
+    hook = world.root / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    command = "git worker task depend login --on other"
+    hook.write_text(f"#!/bin/sh\nunset GIT_DIR GIT_INDEX_FILE\ncd '{world.root}' && {command}\n")
+    hook.chmod(0o755)
+
+
+def target_that_moves(world: World) -> None:
+    """Have verify commands that commit on the target eleven times."""
+    approved(world)
+    world.advance({"count": ""})
+    once = "echo >>count; git add count; git commit -q -m More"
+    command = f"cd '{world.root}'; test $(cat count | wc -l) -gt 10 || {{ {once}; }}"
+    world.git("config", "worker.verify.commands", command)
+
+
+def returned(world: World) -> None:
+    """Send the work of an agent that has ended back for a conflict."""
+    script = "echo mine >README; git commit -qam Work"
+    by(f'{W}spawn auth login -d -- sh -c "{script}"')(world)
+    wait_until(lambda: world.worker("auth").state is WorkerState.IN_REVIEW)
+    world.advance({"README": "theirs\n"})
+    perform(W + "approve auth", Printed([], str(world.root)))
+
+
+def for_approval(world: World) -> None:
+    """Have a task that a person approves."""
+    by(W + "task add login -m words --requires-approval")(world)
+
+
+def without_retries(world: World) -> None:
+    """Have a task with one attempt."""
+    by(W + "task add login -m words --max-retries 0")(world)
 
 
 def interrupted(world: World) -> None:
@@ -110,6 +172,32 @@ CASES = {
         locked_and_unowned, W + "fsck", "git worktree unlock {} && git worktree remove {}"
     ),
     "no-admin": Case(without_admin, W + "fsck", "mv {} {}.old"),
+    "no-admin-no-branch": Case(without_admin_and_branch, W + "fsck", "mv {} {}.old"),
+    "half-merged": Case(
+        half_merged, W + "merge auth", "rm {}/index.lock && git worker recover"
+    ),
+    "unfinished": Case(
+        half_merged, W + "exec auth -- true", W + "recover", meets=no_git_runs
+    ),
+    "open-merge": Case(half_merged, W + "merge docs", W + "recover", meets=no_git_runs),
+    "meanwhile": Case(depends_meanwhile, W + "spawn auth login", W + "task why {}"),
+    "moves": Case(target_that_moves, W + "merge auth", W + "merge --all"),
+    "returned": Case(
+        returned, W + "wait auth --for landed", W + "sync --as {}", instead=True
+    ),
+    "run-review": Case(
+        for_approval, W + "run --land -- git commit -q --allow-empty -m Work", W + "land {}"
+    ),
+    "run-failed": Case(without_retries, W + "run -- false", W + "show {}"),
+    "state-file": Case(other_link, W + "doctor", "mv {} {}.found && git worker init"),
+    "identity": Case(
+        anonymous, W + "agents doctor",
+        "git config user.name <name> && git config user.email <mail>",
+    ),
+    "no-answer": Case(
+        _working, W + "msg request x-ask --to auth --timeout 0.1",
+        W + "msg request {} --timeout 600",
+    ),
     "interrupted": Case(interrupted, W + "doctor", W + "recover"),
     "file-for-verify": Case(file_for_verify, W + "verify", "mv {} {}.found"),
     "shallow": Case(
@@ -197,3 +285,15 @@ def test_a_bus_that_is_in_use(quiet: World) -> None:
     done = perform(hint, printed)
     assert done.status == 0, done
     note(hint, refused.err)
+
+
+def test_an_agent_without_its_program(quiet: World) -> None:
+    """`agents doctor` names the setting for the program of an agent of the user's own."""
+    key = "git config worker.agents.own.command "
+    by(key + "nowhere-at-all", W + "spawn auth login")(quiet)
+    printed = Printed([], str(quiet.root))
+    done = perform(W + "agents doctor", printed)
+    assert key + "<command>" in done.out, done
+    assert follow(printed, key + "<command>") is None
+    assert perform(W + "exec auth --agent own -m words", printed).status != 4
+    note(key + "<command>", done.out)

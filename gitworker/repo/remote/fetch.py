@@ -6,7 +6,13 @@ from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of, tracking_ref
 from gitworker.progress import Progress
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
-from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
+from gitworker.repo.remote.rules_transfer import (
+    HINTS,
+    TransferCause,
+    explain,
+    out_of_time,
+    read_trouble,
+)
 from gitworker.repo.remote.transfer import transfer
 
 LIMIT_S = 600.0
@@ -24,7 +30,7 @@ def fetch_branch(
     Nothing else is fetched or written. Raises TransferFailed if the remote cannot be reached or
     takes longer than `limit_s`, and NotFound if it has no such branch.
     """
-    hint = f"git ls-remote --heads {remote}"
+    hint = HINTS[TransferCause.NO_BRANCH].format(remote=remote)
     if branch.startswith("-"):
         raise NotFound(f"{branch!r} is not a branch name", hint)
     ref = ref_of(Branch(branch))

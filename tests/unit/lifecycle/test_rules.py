@@ -38,7 +38,7 @@ def test_placeholders_are_no_names() -> None:
         (rules.needs_no_heartbeat, {T.PAUSED, T.WAITING_INPUT}),
         (rules.waits_for_retry, {T.FAILED}),
         (rules.is_cancelled, {T.CANCELLED}),
-        (rules.waits_for_dependencies, {T.DEFINED}),
+        (rules.waits_for_dependencies, {T.DEFINED, T.READY}),
     ],
 )
 def test_words_for_statuses(rule: object, true_of: set[TaskStatus]) -> None:
