@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.registered.follow_agent import follow_worker
-from gitworker.lifecycle.rules import is_paused, is_stale, waits_for_retry
+from gitworker.lifecycle.rules import is_paused, is_stale, retry_wait_ms, waits_for_retry
 from gitworker.lifecycle.rules_take_up import (
     event_to_work,
     is_at_work,
@@ -157,11 +157,11 @@ def release_task(writer: Writer, worker: Worker) -> None:
 
 
 def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) -> None:
-    """Set the time of a failed task's next attempt: exponential back-off from `delay_s`."""
+    """Set the time of a failed task's next attempt, by its back-off from `delay_s`."""
     task = None if worker.task_id is None else find_task(writer, worker.task_id)
     if task is None or not waits_for_retry(task.status):
         return
-    wait_ms = delay_s * 1000 * 2 ** min(task.retry_count, 10)
+    wait_ms = retry_wait_ms(task.id, delay_s=delay_s, count=task.retry_count)
     set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=now + wait_ms)
 
 

@@ -10,6 +10,7 @@ from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.states.worker_machine import state_words
 
 ASSIGNING = frozenset({"spawn", "adopt"})
+RETRY_MAX_S = 3600
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 HELP_WORDS = frozenset({"TASK", "TEXT", "WORKER"})  # the placeholders of the help
@@ -94,6 +95,16 @@ def is_paused(status: TaskStatus) -> bool:
 def waits_for_retry(status: TaskStatus) -> bool:
     """Return whether a task has failed and may be tried again later."""
     return status is TaskStatus.FAILED
+
+
+def retry_wait_ms(task: str, *, delay_s: int, count: int) -> int:
+    """Return the back-off before a task's next attempt: doubled with each, one hour at most.
+
+    Up to a tenth more, by the task's id, so that tasks that failed together start apart.
+    """
+    wait_ms = min(delay_s << min(count, 10), max(delay_s, RETRY_MAX_S)) * 1000
+    spread = sum(number * ord(char) for number, char in enumerate(task, 7)) * 31 + count * 377
+    return wait_ms + wait_ms * (spread % 1000) // 10_000
 
 
 def is_cancelled(status: TaskStatus) -> bool:

@@ -168,3 +168,16 @@ def test_operations_that_assign() -> None:
     """Spawn and adopt give a worker its task; no other operation does."""
     kinds = ("spawn", "adopt", "approve", "merge", "cancel", "undo")
     assert [kind for kind in kinds if rules.assigns_worker(kind)] == ["spawn", "adopt"]
+
+
+def test_the_back_off_has_a_cap_and_a_spread() -> None:
+    """It doubles up to an hour, and tasks that failed together start apart."""
+    waits = [rules.retry_wait_ms("t1", delay_s=60, count=count) for count in range(12)]
+    for count, wait_ms in enumerate(waits):
+        least_ms = min(60 * 2**count, 3600) * 1000
+        assert least_ms <= wait_ms <= least_ms * 1.1
+    assert (
+        len({rules.retry_wait_ms(f"t{number}", delay_s=60, count=0) for number in range(50)}) > 25
+    )
+    assert rules.retry_wait_ms("t1", delay_s=0, count=3) == 0
+    assert rules.retry_wait_ms("t1", delay_s=7200, count=3) >= 7_200_000
