@@ -22,6 +22,7 @@ from gitworker.observe.usage_limit import limit_text
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.records.run_results import RunReportRow, count_runs, record_report
+from gitworker.store.scheduling.usage import charge_run
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
@@ -69,10 +70,12 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
         if ending.tools is not None:
             publish_tool_uses(writer, ending.tools, worker=run.worker, task=run.task, run=run.id)
         record_report(writer, run.id, _report(outcome, ending.report))
-        record_end(
+        has_ended = record_end(
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,
             duration_ms=duration_ms, outcome=outcome.kind,
         )  # fmt: skip
+        if has_ended and ending.report is not None and ending.report.tokens:
+            charge_run(writer, worker=run.worker, task=run.task, tokens=ending.report.tokens)
     if is_attended:
         _bind_to_caller(session, run)
     publish_views(session, run.worker)

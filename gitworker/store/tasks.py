@@ -37,6 +37,7 @@ class StoredTask(NamedTuple):
     started_at_ms: int | None
     completed_at_ms: int | None
     project_id: str = "default"
+    tokens_used: int = 0
 
     @property
     def retries_left(self) -> bool:

@@ -58,6 +58,8 @@ def test_agent_of_the_user(auth: SupervisedWorker) -> None:
     assert shown["command"] == "--agent own -- -x '{task}'"
     assert (shown["outcome"], shown["session"], shown["cost_usd"]) == ("handed_in", "s1", 0.5)
     assert "usage     own: 3 tokens in, 4 out, $0.50" in ok(root, "show", "docs")
+    assert ok(root, "project", "list").split("\t")[5] == "7"
+    assert run(root, "task", "show", "t2", "--json").document["tokens_used"] == 7
 
 
 def test_continued_session(auth: SupervisedWorker) -> None:

@@ -107,9 +107,9 @@ def set_agent_task(writer: Writer, agent: str, task: str | None, path: str | Non
     writer.run("agents.set_task", id=agent, task=task, path=path)
 
 
-def charge_agent(writer: Writer, agent: str, tokens: int, *, continues: bool) -> None:
-    """Add tokens to those of an agent; `continues`: its session is that of the run before."""
-    writer.run("agents.charge", id=agent, tokens=tokens, continues=int(continues))
+def charge_agent(writer: Writer, agent: str, tokens: int) -> None:
+    """Add the tokens of a run to those of an agent."""
+    writer.run("agents.charge", id=agent, tokens=tokens)
 
 
 def _agent(row: Row) -> RegisteredAgent:

@@ -28,6 +28,8 @@ class ProjectRow(NamedTuple):
     budget: int | None = None
     tokens: int = 0
     is_task_held: bool = False
+    task_budget: int | None = None
+    task_tokens: int = 0
 
     @property
     def has_tokens(self) -> bool:
@@ -65,7 +67,10 @@ def find_project_of(reader: Reader, task: str | None) -> ProjectRow:
     row = reader.row("starts.of_task", task=task, project=PROJECT)
     if row is None:
         return ProjectRow()
-    return _project(row)._replace(is_task_held=bool(row["held"]))
+    return _project(row)._replace(
+        is_task_held=bool(row["held"]), task_budget=row["budget_tokens"],
+        task_tokens=row["tokens_used"] or 0,
+    )  # fmt: skip
 
 
 def projects_in_turn(reader: Reader) -> list[ProjectTurn]:

@@ -67,6 +67,7 @@ def _refusal(
         worker, task, agent_type, has_begun,
         is_held=project.is_task_held, project=project.id, project_status=project.status,
         project_agents=project.agents, budget=project.budget, tokens=project.tokens,
+        task_budget=project.task_budget, task_tokens=project.task_tokens,
         type_agents=type_agents,
         running=living_starts(reader, paths, besides=worker) if is_limited else (),
     )  # fmt: skip

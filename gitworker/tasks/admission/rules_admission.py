@@ -44,6 +44,8 @@ class StartFacts(NamedTuple):
     project_agents: int | None = None
     budget: int | None = None
     tokens: int = 0
+    task_budget: int | None = None
+    task_tokens: int = 0
     agent: str | None = None
     agent_state: str = AgentState.IDLE
     agent_tasks: int | None = None
@@ -57,6 +59,12 @@ def start_refusal(facts: StartFacts) -> GitWorkerError | None:
         return Refused(
             f"task {facts.task} is held back, so no agent starts on it",
             f"git worker task release {facts.task}", code="task_held",
+        )  # fmt: skip
+    if facts.task_budget is not None and facts.task_tokens >= facts.task_budget:
+        return Refused(
+            f"task {facts.task} has used {facts.task_tokens} of its {facts.task_budget} tokens, so"
+            " no agent starts on it",
+            f"git worker task edit {facts.task} --budget <number>", code="budget_exhausted",
         )  # fmt: skip
     return _project_refusal(facts) or _agent_refusal(facts) or _number_refusal(facts)
 

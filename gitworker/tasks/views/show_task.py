@@ -63,6 +63,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
         ("agent", spec.agent or ""),
         ("capability", ", ".join(spec.capabilities)),
         ("timeout", f"{spec.timeout_s} s" if spec.timeout_s else ""),
+        ("tokens", _tokens(spec.budget_tokens, stored.tokens_used)),
         ("plan", spec.plan_source or ""),
         ("parent", spec.parent_task_id or ""),
         *(("test", one) for one in spec.test_commands),
@@ -98,10 +99,15 @@ def json_task(found: ShownTask) -> dict[str, Any]:
         "path": list(spec.paths), "parent": spec.parent_task_id, "plan": spec.plan_source,
         "is_plan_subtask": spec.is_plan_subtask, "workstream": spec.workstream_id,
         "project": spec.project_id, "capabilities": list(spec.capabilities),
-        "budget": spec.budget_tokens, "pr_url": stored.pr_url,
+        "budget": spec.budget_tokens, "tokens_used": stored.tokens_used, "pr_url": stored.pr_url,
         "resume_after": stamp(stored.resume_after_ms), "created": stamp(stored.created_at_ms),
         "started": stamp(stored.started_at_ms), "completed": stamp(stored.completed_at_ms),
     }  # fmt: skip
+
+
+def _tokens(budget: int | None, used: int) -> str:
+    of_budget = f" of {budget:,}" if budget else ""
+    return f"{used:,}{of_budget}" if used or budget else ""
 
 
 def _approval(spec: TaskSpec) -> str:

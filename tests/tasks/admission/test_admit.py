@@ -14,7 +14,9 @@ from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_queue import set_held
-from gitworker.store.scheduling.projects import charge_project
+from gitworker.store.scheduling.agents import find_registered
+from gitworker.store.scheduling.projects import charge_project, find_project
+from gitworker.store.scheduling.usage import charge_run
 from tests.cli.kit import ok
 from tests.hints.following import note
 from tests.workers.world import World
@@ -125,6 +127,22 @@ def test_a_paused_project_starts_nothing(world: World) -> None:
     refusal = refused(world, "auth")
     assert refusal.code == "project_paused"
     followed(world, refusal)
+    start(world, "auth")
+
+
+def test_a_task_without_tokens_starts_nothing(world: World) -> None:
+    """The tokens of a run count for its task, its project and its agent; a used budget refuses."""
+    ok(world.root, "agent", "add", "auth", "--type", "command", "--command", "true")
+    ok(world.root, "task", "edit", "t1", "--budget", "1k")
+    with world.session().store.write() as writer:
+        charge_run(writer, worker="auth", task="t1", tokens=1000)
+        project, agent = find_project(writer, "default"), find_registered(writer, "auth")
+        assert project is not None
+        assert agent is not None
+        assert (project.total_tokens_used, agent.total_tokens) == (1000, 1000)
+    refusal = refused(world, "auth")
+    assert "task t1 has used 1000 of its 1000 tokens" in refusal.message
+    followed(world, refusal, number="2k")
     start(world, "auth")
 
 

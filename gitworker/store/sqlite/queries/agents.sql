@@ -22,9 +22,8 @@ UPDATE agents SET is_paused = :is_paused, is_leaving = :is_leaving WHERE id = :i
 -- name: set_task — the task of an agent, and the worktree
 UPDATE agents SET current_task_id = :task, checkout_path = :path WHERE id = :id;
 
--- name: charge — the tokens that an agent has used; those of another session begin again
-UPDATE agents SET total_tokens_used = total_tokens_used + :tokens,
-    session_tokens_used = :tokens + CASE WHEN :continues THEN session_tokens_used ELSE 0 END
+-- name: charge — the tokens that an agent has used; those of the last session are the last run's
+UPDATE agents SET total_tokens_used = total_tokens_used + :tokens, session_tokens_used = :tokens
 WHERE id = :id;
 
 -- name: slots — the workers of an agent, with the status of their tasks

@@ -37,3 +37,6 @@ ON CONFLICT (id) DO UPDATE SET source_type = excluded.source_type, url = exclude
 
 -- name: charge — count the tokens that a project has used
 UPDATE projects SET total_tokens_used = total_tokens_used + :tokens WHERE id = :project;
+
+-- name: charge_task — count the tokens that a task has used, and name its project
+UPDATE tasks SET tokens_used = tokens_used + :tokens WHERE id = :task RETURNING project_id;

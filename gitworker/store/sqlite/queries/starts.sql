@@ -1,5 +1,5 @@
 -- name: of_task — the limits of a task and of its project
-SELECT t.held, p.id, p.status, p.max_concurrent_agents, p.limits_agents, p.budget_limit,
+SELECT t.held, t.budget_tokens, t.tokens_used, p.id, p.status, p.max_concurrent_agents, p.limits_agents, p.budget_limit,
     p.total_tokens_used
 FROM projects AS p LEFT JOIN tasks AS t ON t.id = :task
 WHERE p.id = COALESCE((SELECT project_id FROM tasks WHERE id = :task), :project);

@@ -19,14 +19,14 @@ SELECT id, status FROM tasks ORDER BY id;
 SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
     pr_url, last_error, incarnation, view, created_at_ms, started_at_ms, completed_at_ms,
-    project_id
+    project_id, tokens_used
 FROM tasks WHERE id = :task;
 
 -- name: all — every task by id
 SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,
     pr_url, last_error, incarnation, view, created_at_ms, started_at_ms, completed_at_ms,
-    project_id
+    project_id, tokens_used
 FROM tasks ORDER BY id;
 
 -- name: open_dependencies — the tasks that a task still waits for, until when, and their statuses
