@@ -94,8 +94,8 @@ def command(
     elif detach:
         require_detachable(program, f"spawn {worker} {task or '<task>'}")
     if words := agent.prompt_words if agent else program:
-        call.service().require_admitted(worker, task, kind=agent_name)
         call.service().check_command(words, task=task, has_words=bool(text or title))
+        call.service().require_admitted(worker, task, kind=agent_name)
     spawned = call.service().spawn(worker, task, title=title or "", text=text, start=start)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
