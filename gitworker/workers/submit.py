@@ -10,6 +10,7 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
+from gitworker.branches.published_submodules import require_no_nested
 from gitworker.branches.replay_branch import BranchTips
 from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.publish import Outgoing, publish
@@ -118,6 +119,8 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
         raise _nothing_own(session, worker)
+    if stack_base:
+        require_no_nested(session, worker, base=stack_base.onto, tip=tip)
     conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
     if conflict is not None and repeats_conflict(worker.returned_by, worker.returned_tip, tip):
         raise _still_conflicts(worker, conflict)

@@ -1,5 +1,6 @@
 """A submodule commit that only the worker's worktree has does not land."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,25 @@ def test_own_submodule_commits(with_library: World) -> None:
     note(hint, caught.value.message)
     world.approve("auth")
     world.land("auth")
+
+
+@pytest.mark.parametrize("with_files", [False, True])
+def test_a_nested_repository_is_not_handed_in(world: World, *, with_files: bool) -> None:
+    """A bare link to a repository is refused until it is left out, or replaced by the files."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    Repo.make(place / "vendored").commit("Inner", {"code": "1\n"})
+    with pytest.raises(Refused) as caught:
+        world.submit("auth", commit_message="All of it")
+    assert (caught.value.code, "vendored" in str(caught.value)) == ("nested_repository", True)
+    if with_files:
+        world.git("rm", "-q", "--cached", "vendored", cwd=place)
+        shutil.rmtree(place / "vendored/.git")
+    else:
+        hint = str(caught.value.hint).partition("   # ")[0]
+        assert follow(Printed([], str(world.root)), hint) is None
+        note(hint, caught.value.message)
+    world.submit("auth", commit_message="Its files")
+    world.approve("auth")
+    world.land("auth")
+    listed = world.git("ls-tree", "-r", "--name-only", "main").split()
+    assert ("vendored/code" in listed, "vendored" in listed) == (with_files, False)

@@ -6,7 +6,7 @@ worktree is removed, their commits and uncommitted work move to the main checkou
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from typing import NamedTuple
 from zlib import crc32
@@ -67,9 +67,12 @@ def unpublished_submodule_commits(
     common = require_repository(git.directory).common_dir
     admin = require_repository(worktree, {}).git_dir if worktree is not None else None
     names = {path: name for name, path in _listed(git, "--blob", f"{tip}:.gitmodules")}
+    kept = _links_at(git, tip, {path for path, _ in links} - names.keys())
     found = []
     for path, commit in links:
         name = names.get(path)
+        if name is None and path not in kept:  # a nested repository that was taken out again
+            continue
         main, own = _module(f"{common}/modules", name), _module(f"{admin}/modules", name)
         if own is None and worktree is not None:
             own = own_git_dir(worktree, path)
@@ -81,6 +84,15 @@ def unpublished_submodule_commits(
             continue
         found.append(Unpublished(path, commit))
     return tuple(found)
+
+
+def nested_repositories(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
+    """Return the paths at which `base..tip` added links that no .gitmodules explains."""
+    paths = {path for path, _ in _links(git, base, tip)}
+    if not paths:
+        return ()
+    paths -= {path for _, path in _listed(git, "--blob", f"{tip}:.gitmodules")}
+    return tuple(sorted(_links_at(git, tip, paths) - _links_at(git, base, paths)))
 
 
 def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> list[str]:
@@ -201,6 +213,15 @@ def _links(git: Git, base: Oid, tip: Oid) -> list[tuple[str, Oid]]:
         elif field.lstrip(b"\n").startswith(b":"):
             words = field.lstrip(b"\n:").split()
     return list(found)
+
+
+def _links_at(git: Git, commit: Oid, paths: Set[str]) -> set[str]:
+    """Return the paths of these that are submodule links in a commit."""
+    if not paths:
+        return set()
+    listed = git.run("ls-tree", "-z", "--full-tree", commit, "--", *sorted(paths)).out
+    entries = (entry.partition(b"\t") for entry in listed.split(b"\0"))
+    return {os.fsdecode(path) for head, _, path in entries if head.startswith(GITLINK)}
 
 
 def _module(modules: str, name: str | None) -> str | None:
