@@ -107,6 +107,17 @@ def open_session(
     return session
 
 
+def _not_set_up(repository: Repository) -> Unavailable:
+    """Return the error for a repository without our state; it may lie in one that has it."""
+    words, code = "gitworker is not set up in this repository", "not_initialised"
+    with suppress(Unavailable):
+        outer = require_repository(os.path.dirname(repository.top or "/"))
+        if repository.top and outer.top and os.path.exists(state_paths(outer).database):
+            hint = f"cd {quoted(outer.top)}   # {repository.top} is another repository inside it"
+            return Unavailable(words, hint, code=code)
+    return Unavailable(words, "git worker init", code=code)
+
+
 def _require_whole(repository: Repository) -> Repository:
     """Return a repository that git finds from its checkout without the help of GIT_DIR."""
     if repository.top is None or os.path.lexists(f"{repository.top}/.git"):
@@ -178,11 +189,7 @@ def open_store(
     link = f"{main_top}/{LINK_NAME}"
     if not os.path.lexists(paths.database):
         if not create:
-            raise Unavailable(
-                "gitworker is not set up in this repository",
-                "git worker init",
-                code="not_initialised",
-            )
+            raise _not_set_up(repository)
         _require_utf8(paths.root)
         prepare_state(paths, repository, main_top)
         if backend.adopt_store(paths, link):

@@ -202,7 +202,7 @@ def require_repository(
         if found is not None:
             return found
     raise Unavailable(
-        f"{start} is not inside a git repository", "git init", code="not_a_repository"
+        f"{start} is not inside a git repository", "cd <directory>", code="not_a_repository"
     )
 
 

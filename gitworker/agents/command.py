@@ -63,12 +63,17 @@ def prepare_command(
     return words, env
 
 
-def require_prompt(words: Sequence[str], prompt: str, *, task: str) -> None:
-    """Raise Invalid if a command uses the prompt of a task that has neither text nor title."""
+def require_prompt(words: Sequence[str], prompt: str, *, task: str, exists: bool = True) -> None:
+    """Raise Invalid if a command uses the prompt of a task that has neither text nor title.
+
+    `exists`: the task is recorded already.
+    """
     if not prompt and uses_prompt(words):
         raise Invalid(
             f"the command uses the prompt, but {task} has neither text nor title",
-            "git worker spawn <worker> -m <text> -- <command>",
+            f"git worker task edit {task} -m <text>"
+            if exists
+            else "git worker spawn <worker> -m <text> -- <command>",
         )
 
 

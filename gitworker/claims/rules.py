@@ -116,7 +116,8 @@ def task_refusal(
     if status is None:
         return NotFound(
             f"there is no task {task}",
-            f"git worker spawn '<worker>' {task}   # to claim a name that is not a task: x:{task}",
+            f"git worker claim take {quoted(f'{PATH}{task}/**')}   # or, if it is no directory:"
+            f" x:{task}",
         )
     if status in HELD:
         if assigned == asker:

@@ -1,6 +1,7 @@
 """Run one command through click, with the common errors, exit statuses and completion."""
 
 import os
+import re
 
 import click
 
@@ -11,6 +12,7 @@ from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error, is_env
 from gitworker.repo.plumbing.opening import OpeningAnswers
 from gitworker.rules_text import is_placeholder
 
+EXTRA = re.compile(r"unexpected extra argument \((\w+)\)")  # click's words
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130
 READER_GONE = 141
@@ -73,5 +75,14 @@ def _refuse_placeholders(own_words: list[str]) -> None:
 
 def _usage_error(error: click.ClickException) -> Invalid:
     context = getattr(error, "ctx", None)
-    hint = f"{context.command_path if context else PROGRAM} -h"
-    return Invalid(error.format_message(), hint, code="usage")
+    hint = _meant_option(error, context) if context else None
+    path = context.command_path if context else PROGRAM
+    return Invalid(error.format_message(), hint or f"{path} -h", code="usage")
+
+
+def _meant_option(error: click.ClickException, context: click.Context) -> str | None:
+    """Return the command with the option that a word too many names, such as `pool fill`."""
+    extra = EXTRA.search(error.format_message())
+    option = f"--{extra[1]}" if extra else ""
+    known = any(option in one.opts for one in context.command.params)
+    return f"{context.command_path} {option}" if known else None

@@ -78,13 +78,13 @@ def require_assignable(
 
     `must_exist`: the worker must exist already.
     """
-    found = find_worker(reader, worker)
+    found, stored = find_worker(reader, worker), find_task(reader, task)
     if found is None and must_exist:
-        raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {task}")
+        words = "-m <text>" if stored is None else task
+        raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {words}")
     refusal = None
     if found is not None:
         refusal = busy_refusal(found.worker_id, found.state, found.task_id)
-    stored = find_task(reader, task)
     if refusal is None and stored is None:
         refusal = name_refusal(worker, task)
     if refusal is None and stored is not None:

@@ -132,9 +132,11 @@ def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitW
             f"git worker reset {worker}",
         )
     words = state_words(state)
+    hint = f"git worker show {worker}"
+    if state is WorkerState.ASSIGNED:
+        hint += f"   # to change its text: git worker task edit {held_task} -m <text>"
     return Refused(
-        f"worker {worker} holds task {held_task} and {words}, so it cannot take another",
-        f"git worker show {worker}",
+        f"worker {worker} holds task {held_task} and {words}, so it cannot take another", hint
     )
 
 

@@ -93,5 +93,5 @@ def is_oid(text: str) -> bool:
 
 def _shown(text: str) -> str:
     """Return a name quoted for a message, with escaped control characters, at most 80 long."""
-    safe = ascii(text)
+    safe = repr(text)
     return safe if len(safe) <= 80 else safe[:60] + "…'"

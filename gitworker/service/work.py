@@ -78,7 +78,8 @@ class WorkMethods(ServiceBase):
         if has_words or not uses_prompt(words):
             return
         with self._settled(create=True) as (session, _), session.store.read() as reader:
-            require_prompt(words, find_prompt(reader, task or ""), task=task or "the task")
+            prompt = find_prompt(reader, task or "")
+            require_prompt(words, prompt, task=task or "the task", exists=False)
 
     def require_admitted(self, worker: str, task: str | None, *, kind: str | None) -> None:
         """Raise Refused or Conflict if a limit forbids an agent to start on a new assignment.
@@ -201,11 +202,23 @@ class WorkMethods(ServiceBase):
         )  # fmt: skip
 
     def resume(self, worker: str | None = None, *, pid: int | None = None) -> Worker:
-        """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`."""
+        """Take up FAILED, STALE or sent-back work in place; without `pid` as `start`.
+
+        A setup that failed is repeated first.
+        """
         from gitworker.workers.start import resume
+        from gitworker.worktrees.populate.populate import repeat_setup
 
         with self._acting() as session:
+            repeat_setup(session, self._worker(session, worker))
             return resume(session, worker, pid=pid, binds_caller=self._request.is_command)
+
+    def repeat_setup(self, worker: str | None = None) -> None:
+        """Run the setup commands of a worker's worktree again, if they have failed."""
+        from gitworker.worktrees.populate.populate import repeat_setup
+
+        with self._acting() as session:
+            repeat_setup(session, self._worker(session, worker))
 
     def submit(
         self,

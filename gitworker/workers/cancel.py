@@ -33,7 +33,8 @@ class FreedWorker:
     """A worker that is IDLE again, its former task, and the rescue ref that keeps its work.
 
     `stacked` are the workers that are stacked on it; they continue without it. `missing` is the
-    path of its worktree if nothing was there: only its commits could be kept.
+    path of its worktree if nothing was there: only its commits could be kept. `had_work`: the
+    rescue ref keeps more than the commit at which the branch began.
     """
 
     worker: Worker
@@ -41,6 +42,7 @@ class FreedWorker:
     rescue_ref: str | None
     stacked: tuple[str, ...] = ()
     missing: str | None = None
+    had_work: bool = True
 
 
 def cancel(session: Session, name: str) -> FreedWorker:
@@ -109,4 +111,8 @@ def _free(session: Session, name: str, kind: str) -> FreedWorker:
         operation = plan_removal(session, worker, kind)
         removed = finish_removal(session, operation)
     missing = removed.data.lost and removed.data.lost.worktree
-    return FreedWorker(removed.worker, worker.task_id, removed.data.rescue, stacked, missing)
+    data = removed.data
+    return FreedWorker(
+        removed.worker, worker.task_id, data.rescue, stacked, missing,
+        had_work=data.rescued != data.base,
+    )  # fmt: skip

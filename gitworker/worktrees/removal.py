@@ -22,6 +22,7 @@ from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue.rescue_refs import RescueRef, rescue, rescue_worktree_only_commits
@@ -399,8 +400,14 @@ def _rescue(
     if tip is None:
         return None
     saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
+    loose = None
     if admin_dir is not None:
-        rescue_worktree_only_commits(session.git, worker=name, task=task, admin_dir=admin_dir)
+        loose = rescue_worktree_only_commits(
+            session.git, worker=name, task=task, admin_dir=admin_dir
+        )
+    if loose is not None and kind != "remove":
+        words = f"commits that were amended or reset away are kept under {loose.ref}"
+        session.report(Notice(words))
     return saved
 
 

@@ -54,7 +54,7 @@ def give_up_rights() -> None:
 def test_no_repository(tmp_path: Path) -> None:
     """Outside a repository every command reports that there is no repository."""
     for words in EVERYWHERE:
-        message = f"error: {tmp_path} is not inside a git repository\nhint: git init\n"
+        message = f"error: {tmp_path} is not inside a git repository\nhint: cd <directory>\n"
         assert run(tmp_path, *words) == Answer(1, "", message), words
 
 

@@ -17,7 +17,7 @@ def test_the_life_of_a_pool(scene: Scene) -> None:
     """A pool is switched on, filled, shown, taken from, filled again behind us, and emptied."""
     root = scene.root
     assert ok(root, "pool") == (
-        "0 of 0 worktrees parked\nenable it: git config worker.worktree.pool 2"
+        "0 of 0 worktrees parked\nenable it: git worker config worktree.pool 2"
     )
     git(root, "config", "worker.worktree.pool", "1")
     shown = ok(root, "pool", "--fill").splitlines()

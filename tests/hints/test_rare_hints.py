@@ -164,6 +164,32 @@ def target_moved(world: World) -> None:
     world.git("update-ref", "refs/heads/main", "auth/login")
 
 
+def failing_setup(world: World) -> None:
+    """Configure a setup command that fails."""
+    world.git("config", "worker.worktree.setup", "false")
+
+
+def no_setup(world: World) -> None:
+    """Remove the setup command."""
+    world.git("config", "--unset", "worker.worktree.setup")
+
+
+def spawned_without_text(world: World) -> None:
+    """Spawn a worker for a task without title and text."""
+    perform_in(world, "git worker spawn auth login")
+
+
+def nested(world: World) -> None:
+    """Have a repository inside a worktree."""
+    _working(world)
+    Repo.make(world.path("auth") / "vendored")
+
+
+def empty_file(world: World) -> None:
+    """Have a file without text."""
+    (world.root / "empty").touch()
+
+
 def two_buses(world: World) -> None:
     """Have a directory with a bus beside the state directory."""
     _working(world)
@@ -228,6 +254,14 @@ CASES = {
         },
     ),
     "moved-target": Case(target_moved, W + "inbox --json", "git log --stat {}..{}"),
+    "nested": Case(nested, W + "-C vendored show", "cd {}", at="auth", instead=True),
+    "empty-file": Case(empty_file, W + "send hq -F empty", "cat {}", instead=True),
+    "no-text": Case(
+        spawned_without_text, W + "exec auth -- echo {prompt}", W + "task edit {} -m <text>"
+    ),
+    "setup-fails": Case(
+        failing_setup, W + "spawn auth login", W + "resume {}", meets=no_setup, instead=True
+    ),
     "trust": Case(verify_untrusted, W + "trust", W + "trust --yes"),
 }  # fmt: skip
 

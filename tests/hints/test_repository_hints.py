@@ -328,11 +328,14 @@ def test_the_hint_of_the_repository_helps(quiet: World, name: str) -> None:
 
 
 def test_outside_of_a_repository(tmp_path: Path) -> None:
-    """Outside of a repository the hint makes one, and in a new one it makes the first commit."""
-    (tmp_path / "new").mkdir()
+    """The hint outside leads into a repository, and in a new one it makes the first commit."""
+    refused = perform("git worker status", Printed([], str(tmp_path)))
+    assert refused.err.endswith("hint: cd <directory>\n")
+    note("cd <directory>", refused.err)
     place = Printed([], str(tmp_path / "new"))
+    assert perform(f"git init {place.place}", Printed([], str(tmp_path))).status == 0
     for hint, command in (
-        ("git init", "status"), ("git worker init", "status"),
+        ("git worker init", "status"),
         ("git commit --allow-empty -m Start", "spawn auth login"),
     ):  # fmt: skip
         refused = perform(f"git worker {command}", place)

@@ -33,12 +33,12 @@ def _with_remote(world: World) -> None:
 
 W = "git worker "
 CASES = {
-    "approve": Case(in_review, W + "approve", W + "approve --all"),
+    "approve": Case(in_review, W + "approve", W + "inbox"),
     "approve-at": Case(
         in_review, W + "approve --at HEAD --all", W + "approve --at <commit> <worker>",
     ),
-    "land": Case(in_review, W + "land", W + "land --all"),
-    "merge": Case(approved, W + "merge", W + "merge --all"),
+    "land": Case(in_review, W + "land", W + "inbox"),
+    "merge": Case(approved, W + "merge", W + "inbox"),
     "diff": Case(in_review, W + "diff auth --stat --name-only", W + "diff -h"),
     "log": Case(_working, W + "log --agent-log 3", W + "log --agent-log 20 <worker>"),
     "log-since": Case(_working, W + "log --since whenever", W + "log --since 2h"),
@@ -46,6 +46,7 @@ CASES = {
     "switch": Case(_working, W + "switch -c -", W + "switch -h"),
     "switch-new": Case(_working, W + "switch -c docs guide", 'cd "$({})"'),
     "switch-to": Case(_working, W + "switch auth", "cd {}"),
+    "pool-fill": Case(_fresh, W + "pool fill", W + "{} {}", instead=True),
     "pool": Case(_fresh, W + "pool --fill --empty", W + "pool --help"),
     "undo-list": Case(approved, W + "undo -n 3", W + "undo --list -n {}"),
     "undo-number": Case(approved, W + "undo --list 2", W + "undo {}"),
@@ -104,7 +105,7 @@ CASES = {
         lambda world: perform_in(world, W + "claim take x:y"), W + "claim renew x:y",
         W + "claim {} {} --epoch <epoch>",
     ),
-    "claim-task": Case(_fresh, W + "claim take nothing", W + "spawn '<worker>' {}"),
+    "claim-task": Case(_fresh, W + "claim take nothing", W + "claim take {}", instead=True),
     "msg-type": Case(_working, W + "msg send 'A b'", W + "msg send status '{\"progress\": 0.5}'"),
     "msg-heartbeat": Case(_working, W + "msg send heartbeat", W + "heartbeat", at="auth"),
     "msg-unknown": Case(_working, W + "msg send nonsense", W + "msg send {}{}"),

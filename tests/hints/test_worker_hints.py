@@ -170,11 +170,6 @@ def locked(world: World) -> None:
     world.git("worktree", "lock", str(world.path("auth")))
 
 
-def failing_setup(world: World) -> None:
-    """Configure a setup command that fails."""
-    world.git("config", "worker.worktree.setup", "false")
-
-
 def taken_place(world: World) -> None:
     """Put a directory where the next worktree belongs."""
     _working(world)
@@ -435,7 +430,6 @@ CASES = {
     "wait-idle": Case(idle, W + "wait auth --for landed", W + "show {}"),
     "nested": Case(nested, W + "cancel auth", "git worktree move {} <directory>"),
     "locked": Case(locked, W + "cancel auth", "git worktree unlock {}"),
-    "setup-fails": Case(failing_setup, W + "spawn auth login", W + "reset {}"),
     "place-taken": Case(taken_place, W + "spawn docs guide", "mv {} {}.old"),
     "landed-late": Case(late_after_landing, W + "show auth --json", W + "assign {} {} --from {}"),
     "which-remote": Case(

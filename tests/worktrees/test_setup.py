@@ -9,6 +9,7 @@ import pytest
 
 from gitworker.errors import Refused
 from gitworker.progress import Event, OutputLine
+from gitworker.service.service import open_repository
 from gitworker.workers.cancel import reset
 from gitworker.worktrees.populate.setup_commands import finish_setups
 from tests.workers.world import World, pass_time, unchanged, wait_until
@@ -55,7 +56,7 @@ def test_a_failure(world: World) -> None:
     error = caught.value
     assert (error.code, error.status) == ("setup_failed", 1)
     assert "broken" in error.detail
-    assert "git worker reset auth" in (error.hint or "")
+    assert "git worker resume auth " in (error.hint or "")
     assert "logs/setup/" in (error.hint or "")
     assert world.states("auth", "login")[0] == "FAILED"
     assert (world.path("auth") / "a.o").exists()
@@ -66,6 +67,22 @@ def test_a_failure(world: World) -> None:
     set_up(world, "true")
     world.query("SELECT 1")
     assert world.worker("auth").state == "IDLE"
+
+
+def test_resume_repeats_a_failed_setup(world: World) -> None:
+    """A worker whose setup failed is taken up only after its setup has run."""
+    set_up(world, "test -e ready")
+    with pytest.raises(Refused):
+        world.spawn("auth", "login")
+    service = open_repository(str(world.root))
+    with pytest.raises(Refused) as caught:
+        service.resume("auth")
+    assert (caught.value.code, world.states("auth", "login")[0]) == ("setup_failed", "FAILED")
+    (world.path("auth") / "ready").touch()
+    service.resume("auth")
+    assert world.states("auth", "login")[0] == "WORKING"
+    set_up(world, "false")
+    service.resume("auth")
 
 
 def test_a_time_limit(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

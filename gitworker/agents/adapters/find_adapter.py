@@ -38,7 +38,7 @@ def find_adapter(session: Session, name: str) -> Adapter:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise NotFound(
             f"no agent is called {name[:80]!r}{hint}",
-            "git worker exec -h",
+            "git worker agents doctor",
         )
     adapter = known.get(name)
     if name in of_file:

@@ -6,15 +6,17 @@ The modules for these are imported only if the settings require them.
 import os
 
 from gitworker import clock
+from gitworker.lifecycle.rules import has_failed
 from gitworker.liveness.origin import this_origin
 from gitworker.processes.table import find_start
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.spawn_data import SetupData
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, set_worker_error
 from gitworker.worktrees.populate.place import INCLUDE_FILE
 
+SETUP_FAILED = "setup: "  # begins the error of a worker whose setup failed
 RECORDS = "agents"  # in the state directory: the agents whose settings contain our hooks
 
 
@@ -89,6 +91,18 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
         actor=session.actor, now=clock.now_ms(),
         data=SetupData(pid, find_start(pid), host, boot, pid_ns),
     )  # fmt: skip
+
+
+def repeat_setup(session: Session, worker: Worker) -> None:
+    """Run the setup commands again if they have failed; raise Refused if they still do."""
+    if not has_failed(worker.state) or not (worker.last_error or "").startswith(SETUP_FAILED):
+        return
+    require_trusted_setup(session)
+    with session.store.write() as writer:
+        operation = begin_setup(session, writer, worker)
+    run_setup(session, operation, worker)
+    with session.store.write() as writer:
+        set_worker_error(writer, worker.worker_id, None)
 
 
 def run_setup(session: Session, operation: int | None, worker: Worker) -> None:

@@ -33,6 +33,7 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.rules_verify import command_environment
 from gitworker.verify.run_processes import RunProcesses, end_orphans
 from gitworker.verify.verify_run import CommandRun, RunLog, RunResult
+from gitworker.worktrees.populate.populate import SETUP_FAILED
 
 TICK_MS = 500
 CHUNK = 1 << 16
@@ -69,14 +70,14 @@ def run_setup_commands(session: Session, operation: int, worker: Worker) -> None
             last_lines = follower.last_lines()
     finally:
         if reason:
-            _fail(session, operation, worker, f"setup: {reason}")
+            _fail(session, operation, worker, f"{SETUP_FAILED}{reason}")
     _close(session, operation)
     crash_point("setup.closed")
     if reason:
         raise Refused(
             f"the setup of {worker.worktree} failed: {reason}",
-            f"git worker reset {worker.worker_id}   # its worktree stays until then; the output is"
-            f" in {log.path}",
+            f"git worker resume {worker.worker_id}   # repeats it; or drop the worktree: git worker"
+            f" reset {worker.worker_id}; the output is in {log.path}",
             code="setup_failed",
             detail=last_lines,
         )
@@ -93,7 +94,7 @@ def finish_setups(session: Session) -> list[Operation]:
                 worker = find_worker(reader, one.worker_id)
             if worker is not None and worker.task_id == one.task_id:
                 _end_escaped(one, worker)
-                _fail(session, one.id, worker, f"setup: {KILLED}")
+                _fail(session, one.id, worker, f"{SETUP_FAILED}{KILLED}")
             _close(session, one.id)
             ended.append(one)
     return ended

@@ -16,15 +16,15 @@ from gitworker.service.results_care import pool_json
 def command(call: CommandLine, fill: bool, empty: bool) -> None:
     """Show, fill or empty the pool of parked worktrees.
 
-    With `git config worker.worktree.pool N`, a background job keeps N worktrees parked at the
+    With `git worker config worktree.pool N`, a background job keeps N worktrees parked at the
     target's tip. spawn then only moves one into place, which takes a moment, however many files
     there are. A parked worktree in which a file was changed or left is moved to the trash and never
     handed out. The worktree of landed work returns to the pool with its ignored files, so that the
-    next task can use its caches and build results; `git config worker.worktree.reuse false` stops
+    next task can use its caches and build results; `git worker config worktree.reuse false` stops
     that.
 
     \b
-      git config worker.worktree.pool 2 && git worker pool --fill
+      git worker config worktree.pool 2 && git worker pool --fill
       git worker pool --empty
     """
     if fill and empty:
@@ -46,7 +46,7 @@ def command(call: CommandLine, fill: bool, empty: bool) -> None:
     if state.working:
         lines.append("a background job is filling the pool")
     if not state.wanted:
-        lines.append("enable it: git config worker.worktree.pool 2")
+        lines.append("enable it: git worker config worktree.pool 2")
     call.show(
         "\n".join(lines),
         **pool_json(state),

@@ -48,7 +48,7 @@ def command(
       git worker approve --all
     """
     if everything == bool(workers):
-        raise Invalid("name workers, or use --all", "git worker approve --all", code="usage")
+        raise Invalid("name workers, or use --all", "git worker inbox", code="usage")
     if at is not None and len(workers) != 1:
         raise Invalid(
             "--at requires one worker", "git worker approve --at <commit> <worker>", code="usage"

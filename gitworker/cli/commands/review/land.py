@@ -35,7 +35,7 @@ def command(
       git worker land --all
     """
     if everything == bool(workers):
-        raise Invalid("name workers, or use --all", "git worker land --all", code="usage")
+        raise Invalid("name workers, or use --all", "git worker inbox", code="usage")
     offer_trust(call, "verify")
     with LandingProgress(as_json=call.as_json) as progress:
         found = call.service(progress).land(

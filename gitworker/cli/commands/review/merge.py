@@ -50,7 +50,7 @@ def command(
       git worker merge --all --dry-run
     """
     if everything == bool(workers):
-        raise Invalid("name workers, or use --all", "git worker merge --all", code="usage")
+        raise Invalid("name workers, or use --all", "git worker inbox", code="usage")
     if dry_run:
         return _plan(call, workers, everything=everything)
     offer_trust(call, "verify")

@@ -3,17 +3,16 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.options import GitworkerCommand, Text, worker_argument
+from gitworker.cli.commands.task.text_options import message_options, require_message
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
 
 
 @click.command("reject", cls=GitworkerCommand)
 @worker_argument()
-@click.option(
-    "-m", "--message", type=Text(), metavar="TEXT", required=True, help="The requested changes."
-)
+@message_options("The requested changes.")
 @click.pass_obj
-def command(call: CommandLine, worker: str, message: str) -> None:
+def command(call: CommandLine, worker: str, message: str | None, file: str | None) -> None:
     """Return a worker's branch with a request for changes.
 
     IN_REVIEW or APPROVED becomes WORKING. The worker receives the request as a message
@@ -21,6 +20,7 @@ def command(call: CommandLine, worker: str, message: str) -> None:
 
     \b
       git worker reject auth -m 'The form needs a test'
+      git worker reject auth -F review.md
     """
-    rejected = call.service().reject(worker, note=message)
+    rejected = call.service().reject(worker, note=require_message(message, file))
     call.show(f"{rejected.worker_id} is {rejected.state}", **worker_json(rejected))

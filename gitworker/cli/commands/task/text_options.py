@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gitworker.cli.options import TaskId, WorkerId
+from gitworker.cli.options import TaskId, Text, WorkerId, require_utf8
 from gitworker.errors import Invalid, NotFound
 from gitworker.rules_text import quoted
 
@@ -60,6 +60,38 @@ def text_options(function: AnyFunction) -> AnyFunction:
     ):
         function = option(function)
     return function
+
+
+def message_options(about: str) -> Callable[[AnyFunction], AnyFunction]:
+    """Return the options -m TEXT and -F FILE for a message, as git's commands have them."""
+
+    def add(function: AnyFunction) -> AnyFunction:
+        file = click.option(
+            "-F", "--file", metavar="FILE", help="Take it from a file; - is standard input."
+        )
+        return click.option("-m", "--message", type=Text(), metavar="TEXT", help=about)(
+            file(function)
+        )
+
+    return add
+
+
+def read_message(message: str | None, file: str | None) -> str | None:
+    """Return the message that the options give, None without one; raise Invalid for a blank one."""
+    if file is None:
+        return message
+    text = (read_text(message, file) or b"").decode("utf-8", "surrogateescape").strip("\n")
+    if not text.strip():
+        raise Invalid(f"{file} is empty", f"cat {quoted(file)}", code="usage")
+    return require_utf8(text, file)
+
+
+def require_message(message: str | None, file: str | None) -> str:
+    """Return the message that the options give; fail without one."""
+    text = read_message(message, file)
+    if text is None:
+        raise click.UsageError("Missing option '-m' / '--message', or '-F' / '--file'.")
+    return text
 
 
 def read_text(message: str | None, file: str | None) -> bytes | None:

@@ -4,6 +4,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.task.text_options import message_options, read_message
 from gitworker.cli.fields import count, short
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
@@ -16,8 +17,10 @@ MARKED_AT_MOST = 3  # files that a hint names
 
 @click.command("done", cls=GitworkerCommand)
 @worker_argument(required=False)
-@click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the reviewer.")
-@click.option("--commit", is_flag=True, help="Commit uncommitted work, with -m as the message.")
+@message_options("A note for the reviewer.")
+@click.option(
+    "--commit", is_flag=True, help="Commit uncommitted work, with -m or -F as the message."
+)
 @click.option("--pr", "pr_url", type=Text(), metavar="URL", help="The pull request's address.")
 @click.option("--push", is_flag=True, help="Publish the branch to the remote as well.")
 @click.option("--remote", type=Text(), metavar="NAME", help="With --push: the remote.")
@@ -26,6 +29,7 @@ def command(
     call: CommandLine,
     worker: str | None,
     message: str | None,
+    file: str | None,
     commit: bool,
     pr_url: str | None,
     push: bool,
@@ -49,6 +53,7 @@ def command(
       git worker done --push
     """
     this = f"git worker done{f' {worker}' if worker else ''}"
+    message = read_message(message, file)
     if commit and not message:
         raise Invalid("--commit needs -m TEXT", f"{this} --commit -m <text>", code="usage")
     if remote is not None and not push:

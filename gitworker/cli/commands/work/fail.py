@@ -3,15 +3,16 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.options import GitworkerCommand, Text, worker_argument
+from gitworker.cli.commands.task.text_options import message_options, require_message
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
 
 
 @click.command("fail", cls=GitworkerCommand)
 @worker_argument(required=False)
-@click.option("-m", "--message", type=Text(), metavar="TEXT", required=True, help="The reason.")
+@message_options("The reason.")
 @click.pass_obj
-def command(call: CommandLine, worker: str | None, message: str) -> None:
+def command(call: CommandLine, worker: str | None, message: str | None, file: str | None) -> None:
     """Give up a task, with a reason.
 
     The worker becomes FAILED and its claim is released. Branch and worktree stay until reset.
@@ -20,5 +21,6 @@ def command(call: CommandLine, worker: str | None, message: str) -> None:
     \b
       git worker fail -m 'The library does not exist any more'
     """
-    failed = call.service().fail(worker, reason=message)
-    call.show(f"{failed.worker_id} is {failed.state}", reason=message, **worker_json(failed))
+    reason = require_message(message, file)
+    failed = call.service().fail(worker, reason=reason)
+    call.show(f"{failed.worker_id} is {failed.state}", reason=reason, **worker_json(failed))

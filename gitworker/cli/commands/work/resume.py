@@ -26,9 +26,9 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     """Take up failed, stale or returned work in place.
 
     FAILED or STALE becomes WORKING, with branch, worktree and uncommitted files as they are. The
-    worker gets its task and its claim again. Refused if another worker holds the task now. Work
-    that was sent back no longer waits for its author. A worker that became STALE in review is in
-    review again.
+    worker gets its task and its claim again. Setup commands that failed run again first. Refused if
+    another worker holds the task now. Work that was sent back no longer waits for its author. A
+    worker that became STALE in review is in review again.
 
     If the agent has ended and another than the worker calls, the last command of the task runs
     again: detached with --detach or if it was so before, otherwise in the foreground as by `exec`,
@@ -56,6 +56,8 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     if last is not None:
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
         output.narrate(f"running the last command again: {last.text}")
+    if program or detach:
+        call.service().repeat_setup(worker)
     if last is not None and last.agent is not None:
         choice = AgentChoice(
             last.agent, prompt=last.prompt, continues=last.has_session, round=last.round
