@@ -173,6 +173,13 @@ def find_rival(reader: Reader, name: str, holder: str) -> Claim | None:
     return None
 
 
+def path_claims_of_others(reader: Reader, holder: str) -> list[Claim]:
+    """Return the valid claims of others on patterns of paths."""
+    at = read_instant()
+    found = (_claim(stored, at) for stored in all_stored_claims(reader, of_paths=True))
+    return [claim for claim in found if claim.is_valid and claim.holder != holder]
+
+
 def find_claim(reader: Reader, name: str) -> Claim | None:
     """Return the claim on a name, valid or expired, or None."""
     stored = find_stored_claim(reader, name)

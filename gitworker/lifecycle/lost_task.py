@@ -11,7 +11,7 @@ from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation, last_operation_of
 from gitworker.store.workers import Worker
 
-ENDED, RETURNED = "x-task-ended", "x-task-returned"
+ENDED, RETURNED, LEFT_OUT = "x-task-ended", "x-task-returned", "x-left-out"
 WORDS = MappingProxyType({"cancel": "cancelled", "reset": "taken from the worker"})
 
 
@@ -20,6 +20,12 @@ def publish_end(writer: Writer, freed: Operation, *, rescue: str | None) -> None
     kept = f"; its work is kept under {rescue}" if rescue else ""
     text = f"{_words(freed)}{kept}"
     _send(writer, freed.worker_id, freed.task_id, ENDED, actor=freed.actor, text=text)
+
+
+def publish_left_out(writer: Writer, landed: Operation, *, rescue: str) -> None:
+    """Send a worker the message that its task landed without the work that it had not handed in."""
+    text = f"task {landed.task_id} has landed; work that was not handed in is kept under {rescue}"
+    _send(writer, landed.worker_id, landed.task_id, LEFT_OUT, actor=landed.actor, text=text)
 
 
 def publish_handover(writer: Writer, former: Worker, *, to: str, actor: str) -> None:

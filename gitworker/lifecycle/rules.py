@@ -77,6 +77,11 @@ def repeats_review(returned_by: str | None, returned_tip: str | None, tip: str) 
     return returned_by == ReturnReason.CHANGES_REQUESTED and returned_tip == tip
 
 
+def repeats_failure(returned_by: str | None, returned_tip: str | None, tip: str) -> bool:
+    """Return whether a commit is handed in unchanged after its verification failed."""
+    return returned_by == ReturnReason.VERIFY_FAILED and returned_tip == tip
+
+
 def is_unanswered(returned_by: str | None, returned_tip: str | None, tip: str | None) -> bool:
     """Return whether a verdict sent these very commits back, so that nothing answers it yet."""
     return returned_by not in (None, ReturnReason.WITHDRAWN) and returned_tip == tip

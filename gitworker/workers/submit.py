@@ -5,7 +5,7 @@ note change nothing.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitworker import clock
@@ -14,12 +14,19 @@ from gitworker.branches.published_submodules import require_no_nested
 from gitworker.branches.replay_branch import BranchTips
 from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.claims.leases import require_task_held
+from gitworker.claims import rules as claim_rules
+from gitworker.claims.leases import path_claims_of_others, require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import advance, bring_to_work, wait_for_agent
-from gitworker.lifecycle.rules import is_approved, is_stale, repeats_conflict, repeats_review
+from gitworker.lifecycle.rules import (
+    is_approved,
+    is_stale,
+    repeats_conflict,
+    repeats_failure,
+    repeats_review,
+)
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
@@ -32,6 +39,7 @@ from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.workers.rules import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
+from gitworker.repo.history.diffs import changed_files
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
@@ -54,6 +62,8 @@ from gitworker.store.workers import (
     set_stale_from,
 )
 from gitworker.worktrees.commit_work import commit_all
+
+UNCHANGED = "unchanged since its verification failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +142,13 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         _report_unchanged(session, worker, submission)
         return Submitted(worker, tip, int(own), conflict.paths if conflict else ())
     marked = find_marked_files(session.git, base=stack_base.onto, tip=tip) if stack_base else ()
+    if repeats_failure(worker.returned_by, worker.returned_tip, tip):
+        session.report(Notice(f"{worker.branch} is {UNCHANGED}"))
+        submission = replace(submission, note=submission.note or UNCHANGED)
     submitted = _record(session, worker, tip, submission)
     _report_stashed(session, worker)
+    if stack_base:
+        _report_claimed(session, worker, base=stack_base.onto, tip=tip)
     return Submitted(submitted, tip, int(own), conflict.paths if conflict else (), marked)
 
 
@@ -239,6 +254,27 @@ def _report_stashed(session: Session, worker: Worker) -> None:
     if any(line.startswith(heads) for line in lines):
         words = f"stashed work of {worker.branch} is not handed in; see: git stash list"
         session.report(Notice(words))
+
+
+def _report_claimed(session: Session, worker: Worker, *, base: Oid, tip: Oid) -> None:
+    """Report that the branch changes files that others have claimed."""
+    with session.store.read() as reader:
+        claims = path_claims_of_others(reader, worker.worker_id)
+    names = changed_files(session.git, base=base, tip=tip) if claims else []
+    for claim in claims:
+        touched = next(
+            (
+                name
+                for name in names
+                if claim_rules.conflict(claim.name, f"{claim_rules.PATH}{name}")
+            ),
+            None,
+        )
+        if touched is not None:
+            words = (
+                f"{worker.branch} changes {touched}, and {claim.holder} has claimed {claim.name}"
+            )
+            session.report(Notice(words))
 
 
 def _advance(writer: Writer, session: Session, worker: Worker, metadata: dict[str, Any]) -> bool:

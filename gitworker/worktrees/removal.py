@@ -14,7 +14,7 @@ from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
-from gitworker.lifecycle.lost_task import publish_end
+from gitworker.lifecycle.lost_task import publish_end, publish_left_out
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.supervised_agent import living_agent
@@ -291,6 +291,8 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     data = operation.payload(RemovalData)
     if operation.kind in EVENTS:
         publish_end(writer, operation, rescue=data.rescue)
+    elif data.dirty and data.rescue:
+        publish_left_out(writer, operation, rescue=data.rescue)
     forget_tips(writer, data.ref)
     _close(writer, operation, status="done")
     stored = load_worker(writer, operation.worker_id)

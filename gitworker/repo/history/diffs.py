@@ -52,6 +52,16 @@ def _ask(git: Git, requests: Sequence[str]) -> list[tuple[Change, ...]] | None:
     return [tuple(changes) for changes in found]
 
 
+def changed_files(git: Git, *, base: Oid, tip: Oid) -> list[str]:
+    """Return the files that a branch changed since it left `base`; none without a merge base."""
+    done = git.run(
+        "diff-tree", "--merge-base", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff",
+        "--no-textconv", base, tip, ok=(0, 128),
+        env={"GIT_INDEX_FILE": f"{require_repository(git.directory).common_dir}/{NO_INDEX}"},
+    )  # fmt: skip
+    return [name for name in done.text.split("\0") if name]
+
+
 def is_submodule(change: Change) -> bool:
     """Return whether a change adds, moves or removes a submodule."""
     return GITLINK in (change.old_mode, change.new_mode)
