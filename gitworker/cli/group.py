@@ -83,6 +83,9 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options; without a command, print the help and exit with the usage status."""
         if not args and not ctx.resilient_parsing and not self.invoke_without_command:
+            if ctx.obj is not None and ctx.obj.as_json:
+                path = f"{PROGRAM} {self.group_name}".rstrip()
+                raise Invalid(f"{path} needs a command", f"{path} -h", code="usage")
             narrate(ctx.get_help())
             raise click.exceptions.Exit(USAGE)
         return super().parse_args(ctx, args)

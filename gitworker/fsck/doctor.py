@@ -84,6 +84,6 @@ def _summary(doctor: Doctor) -> str:
     levels = [one.level for one in doctor.findings]
     failed, warned = levels.count(Level.FAIL), levels.count(Level.WARN)
     if not failed and not warned:
-        return f"all {len(levels)} checks passed"
+        return f"all {len(levels)} checks passed; the state of the work: git worker status"
     problems = count_text(failed, "problem")
     return f"{problems}, {count_text(warned, 'warning')}"

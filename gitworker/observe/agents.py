@@ -15,7 +15,7 @@ from gitworker.liveness.rules import (
     liveness_of,
 )
 from gitworker.model.worker import WorkerState
-from gitworker.observe.rules_agents import doing, shows
+from gitworker.observe.rules_agents import doing, shown_liveness, shows
 from gitworker.observe.text import NOTHING, age_text, table
 from gitworker.observe.workers.status_text import LIVENESS_COLORS
 from gitworker.processes.table import is_running
@@ -93,7 +93,7 @@ def _agent(row: StoredAgent, moment: ClockReading, session: Session) -> AgentLin
     runs = _runs(row, moment, session.paths)
     return AgentLine(
         agent=row.agent_id,
-        liveness=liveness_of(age_ms, session.settings),
+        liveness=shown_liveness(row.state, liveness_of(age_ms, session.settings)),
         beat_age_ms=age_ms,
         beat_ms=row.beat_ms,
         doing=doing(row.state, row.status, is_paused=row.paused_at_ms is not None, runs=runs),

@@ -130,6 +130,7 @@ class TalkMethods(MessageMethods):
         from gitworker.bus.publish import json_text
         from gitworker.bus.send import MessageDraft
         from gitworker.liveness.supervised_agent import has_run_to_its_end
+        from gitworker.observe.workers.rules import is_free
         from gitworker.store.records.runs import find_latest_run
 
         payload = {"command": command, **({"reason": reason} if reason else {})}
@@ -139,7 +140,9 @@ class TalkMethods(MessageMethods):
             with session.store.read() as reader:
                 run = find_latest_run(reader, name)
             has_agent = run is not None and run.ended_at_ms is None
-            has_ended = has_run_to_its_end(run, task=found.task_id, pid=found.pid)
+            has_ended = is_free(found.state) or has_run_to_its_end(
+                run, task=found.task_id, pid=found.pid
+            )
             follow = next_after_order(
                 name, command, found.state, stale_from=found.stale_from, has_ended=has_ended
             )

@@ -101,7 +101,9 @@ def _begin(
             _publish_start(writer, worker, process)
         started = load_worker(writer, worker.worker_id)
     if not changes:
-        session.report(Notice(f"worker {worker.worker_id} is at work already: nothing changed"))
+        if event is WorkerEvent.START or process_runs(started, this_moment(), session.paths):
+            words = f"worker {worker.worker_id} is at work already: nothing changed"
+            session.report(Notice(words))
         return started
     if process is not None:
         if started.admin_dir is not None:

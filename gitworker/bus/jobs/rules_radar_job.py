@@ -5,7 +5,14 @@ from collections.abc import Collection
 from gitworker.model.worker import WorkerState
 
 WATCHED = frozenset(
-    {WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.APPROVED, WorkerState.STALE}
+    # ASSIGNED: its first commit may be published a moment before that starts its work.
+    {
+        WorkerState.ASSIGNED,
+        WorkerState.WORKING,
+        WorkerState.IN_REVIEW,
+        WorkerState.APPROVED,
+        WorkerState.STALE,
+    }
 )
 BRANCHES_AT_LEAST = 2
 

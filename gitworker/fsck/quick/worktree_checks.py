@@ -7,6 +7,7 @@ from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules import holds_task
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
+from gitworker.liveness.supervised_agent import may_be_resumed
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.workers.rules import SENDS_HEARTBEATS, has_landed
@@ -19,6 +20,7 @@ from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
+from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, all_workers
 
 REPAIR = "git worker fsck --repair   # without --repair it only lists the repairs"
@@ -64,6 +66,7 @@ def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
         if worker.state in SENDS_HEARTBEATS
         and is_here(worker, moment)
         and process_runs(worker, moment, session.paths)
+        and not _is_supervised(session, worker)
     ]
     if alive and not is_daemon_running(session.paths):
         names = ", ".join(worker.worker_id for worker in alive[:SHOWN])
@@ -75,6 +78,14 @@ def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield ok(BEATER, "heartbeat daemon is running" if alive else "not needed now")
+
+
+def _is_supervised(session: Session, worker: Worker) -> bool:
+    """Return whether a supervisor runs the worker's agent, and sends its heartbeats."""
+    with session.store.read() as reader:
+        run = find_latest_run(reader, worker.worker_id)
+    is_open = run is not None and run.ended_at_ms is None and run.pid == worker.pid
+    return is_open and run is not None and may_be_resumed(run)
 
 
 def _workers(session: Session) -> list[Worker]:

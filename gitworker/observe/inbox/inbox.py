@@ -16,7 +16,7 @@ from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 class InboxItem(NamedTuple):
     """One thing; `source` is the worker that it is about, or the sender of the message.
 
-    `seq` and `id` are those of a message, None for a state.
+    `seq`, `id` and the whole `payload` are those of a message, None for a state.
     """
 
     kind: str
@@ -27,6 +27,7 @@ class InboxItem(NamedTuple):
     task: str | None = None
     seq: int | None = None
     id: str | None = None
+    payload: Any = None
 
 
 class Inbox(NamedTuple):
@@ -73,7 +74,7 @@ def json_inbox(inbox: Inbox) -> dict[str, Any]:
             {
                 "kind": item.kind, "source": item.source, "task": item.task, "text": item.text,
                 "command": item.command, "at": clock.iso_utc(item.since_ms), "seq": item.seq,
-                "id": item.id,
+                "id": item.id, "payload": item.payload,
             }
             for item in inbox.items
         ],

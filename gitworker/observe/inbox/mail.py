@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.model.message import AUTOMATIC, MessageType
+from gitworker.model.ref_names import short_name
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
-from gitworker.observe.inbox.rules import STATE, command_for, is_settled, summary_of
+from gitworker.observe.inbox.rules import (
+    STATE,
+    command_for,
+    is_old_warning,
+    is_settled,
+    summary_of,
+)
 from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
+from gitworker.store.records.tips import all_tips
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from gitworker.session import Session
     from gitworker.store.messages.mailbox import StoredMessage
@@ -32,9 +40,11 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
         found = inbox_messages(reader, agent, task=task, automatic=AUTOMATIC, limit=limit + 1)
         newest, cursor = newest_seq(reader), cursor_of(reader, agent)
         handed_in = last_hand_in(reader, agent, task)
+        branches = {short_name(ref) for ref in all_tips(reader)}
     shown, has_more = found[:limit], len(found) > limit
     upto = shown[-1].seq if has_more else newest
-    items = [*mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in), *_state(session)]
+    mail = mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in, branches=branches)
+    items = [*mail, *_state(session)]
     return Inbox(
         agent,
         clock.now_ms(),
@@ -45,14 +55,24 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
 
 
 def mail_items(
-    messages: Sequence[StoredMessage], *, blobs: str, handed_in: int
+    messages: Sequence[StoredMessage],
+    *,
+    blobs: str,
+    handed_in: int,
+    branches: Collection[str] | None = None,
 ) -> Iterator[InboxItem]:
     """Yield the messages, without the verdicts that the hand-in at that position settled.
 
-    Requested changes are shown all the same: these are the words of a reviewer.
+    Requested changes are shown all the same: these are the words of a reviewer. A warning of a
+    conflict with the target is settled by a hand-in, too, one with a branch by the end of the
+    branch, if the existing `branches` are given.
     """
     for message in messages:
         item = message_item(message, blobs=blobs)
+        if message.type == MessageType.CONFLICT_WARNING and is_old_warning(
+            item.payload, is_handed_in=message.seq < handed_in, branches=branches
+        ):
+            continue
         if message.seq < handed_in and message.type == MessageType.REVIEW_RESULT:
             if is_settled(item.text):
                 continue
@@ -90,4 +110,5 @@ def message_item(message: StoredMessage, *, blobs: str) -> InboxItem:
         task=message.correlation_id,
         seq=message.seq,
         id=message.id,
+        payload=payload,
     )

@@ -183,4 +183,5 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             task=item.task,
             seq=item.seq,
             id=item.id,
+            payload=item.payload,
         )

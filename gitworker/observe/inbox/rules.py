@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +108,16 @@ def can_be_answered(state: str) -> bool:
 def is_settled(summary: str) -> bool:
     """Return whether a later hand-in settles the verdict with this summary completely."""
     return summary.partition(":")[0] in SETTLED_BY_HAND_IN
+
+
+def is_old_warning(payload: Any, *, is_handed_in: bool, branches: Collection[str] | None) -> bool:
+    """Return whether a warning of a conflict is settled: work was handed in since, which reports
+    conflicts with the target itself, or the other branch does not exist any more.
+    """
+    fields = payload if isinstance(payload, dict) else {}
+    if not fields.get("with_task"):  # it is the target
+        return is_handed_in
+    return branches is not None and fields.get("with_branch") not in branches
 
 
 def summary_of(type: str, payload: Any) -> str:

@@ -21,6 +21,7 @@ TEXT_FIELDS = (
 )  # fmt: skip
 REVIEWS = frozenset({MessageType.REVIEW_REQUEST, MessageType.REVIEW_RESULT})
 # `show` has the assignment and the present conflicts; the request for a review repeats `task_done`.
+TASK_ENDED = "x-task-ended"
 LEFT_OUT = frozenset((MessageType.TASK_ASSIGN, MessageType.CONFLICT_WARNING, MessageType.TASK_DONE))
 
 
@@ -46,7 +47,10 @@ def read_conversation(
     for event, payload in read_messages_of_worker(reader, worker=worker, task=task, limit=SEARCHED):
         text = _text(payload) if event.body_ref is None else f"git worker msg show {event.seq}"
         is_known = event.name in REVIEWS and text == without
-        is_said = event.kind == "message" and event.name not in LEFT_OUT and not is_known
+        is_old = event.name == TASK_ENDED and event.task != task
+        is_said = (
+            event.kind == "message" and event.name not in LEFT_OUT and not (is_known or is_old)
+        )
         if text and is_said and worker in (event.source, event.to):
             found.append(Said(event.seq, event.ts_ms, event.source, event.to, event.name, text))
     return tuple(found[-SHOWN:])

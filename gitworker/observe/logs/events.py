@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.ids import is_oid
 from gitworker.model.message import MessageType
+from gitworker.observe.inbox.rules import summary_of
 from gitworker.observe.text import one_line, without_escapes
 from gitworker.store.messages.events import (
     StoredEvent,
@@ -219,6 +220,8 @@ def _summary(event: Event) -> str:
         return event.body_ref
     body = _decoded(event.body)
     if isinstance(body, dict):
+        if event.name == MessageType.REVIEW_RESULT and body.get("verdict") == "conflict":
+            return summary_of(event.name, body)
         for key in SUMMARY_FIELDS:
             if isinstance(body.get(key), str) and body[key]:
                 return f"{body[key]}{_log_of(body)}"

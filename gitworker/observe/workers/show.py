@@ -273,7 +273,7 @@ def _verified(
     session: Session, stored: _Stored, branching: BranchComparison | None
 ) -> VerifiedCommit | None:
     """Return the newest verdict on the branch tip or the landed commit, or the last failure."""
-    commits = [branching.tip] if branching else []
+    commits = [branching.tip] if branching and branching.own else []
     commits += [Oid(stored.landing.target_new)] if stored.landing else []
     with session.store.read() as reader:
         return read_verified(reader, stored.worker, commits)

@@ -37,6 +37,7 @@ from gitworker.observe.workers.rules import (
     worker_liveness,
 )
 from gitworker.repo.history.walk import Tip, read_tips
+from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
@@ -235,7 +236,7 @@ def _worker_line(
     if row.beat_ms is not None:
         heartbeat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
     returned = returned_work(row)
-    verified = findings.verified.get(tip.oid) if tip else None
+    verified = findings.verified.get(tip.oid) if tip and is_new else None
     conflicts = findings.conflicts.get(ref, ()) if ref else ()
     trouble = findings.troubles.get(row.worker_id)
     return WorkerLine(
@@ -258,7 +259,7 @@ def _worker_line(
             returned=returned_text(returned) if returned else None,
             trouble=trouble.words if trouble else None,
             end=None if row.agent_end is None else end_text(row.agent_end),
-            problems=_problems(verified, conflicts),
+            problems=_problems(row, verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
         ),
         next_command=trouble.command if trouble else next_command(
@@ -279,9 +280,12 @@ def _worker_line(
     )  # fmt: skip
 
 
-def _problems(verified: VerifiedCommit | None, conflicts: tuple[Overlap, ...]) -> list[str]:
-    """Return a failed verification of the tip and its conflicts in words."""
-    words = []
+def _problems(
+    row: WorkerRow, verified: VerifiedCommit | None, conflicts: tuple[Overlap, ...]
+) -> list[str]:
+    """Return an open rebase, a failed verification of the tip and its conflicts in words."""
+    open_one = open_operation(row.admin_dir) if row.admin_dir else None
+    words = [] if open_one is None else [f"a {open_one} is in progress in its worktree"]
     if verified is not None and verified.verdict == FAILED_VERDICT:
         words.append(f"verification failed: {verified.reason}")
     return words + [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]

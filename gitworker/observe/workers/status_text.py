@@ -46,6 +46,7 @@ STATE_COLORS = {
 LIVENESS_COLORS = {"OK": GREEN, "WARN": YELLOW, "STALE": RED, "DEAD": RED}
 COLORS = {"STATE": STATE_COLORS, "LIVE": LIVENESS_COLORS}
 ELASTIC = frozenset({"WORKER", "TASK"})
+NEWS_SHOWN = 200  # characters; a pipe has no width, and a review may be long
 ARROW = "→ "
 
 
@@ -172,7 +173,7 @@ def _cells(line: WorkerLine, now_ms: int) -> tuple[str, ...]:
         line.liveness.value,
         progress_text(line.progress),
         divergence_text(tip.ahead, tip.behind) if tip else NOTHING,
-        line.news,
+        cut(one_line(line.news), NEWS_SHOWN),
     )
 
 

@@ -68,7 +68,7 @@ def refuse_overlap(
             f"your uncommitted changes in {worktree} overlap with {coming}: {name_paths(dirty)}",
             f"git -C {quoted(worktree)} stash",
             code="would_overwrite",
-            detail="\n".join(sorted(dirty)),
+            detail="\n".join(sorted(dirty)) if len(dirty) > 1 else "",
         )
     if untracked:
         raise Refused(

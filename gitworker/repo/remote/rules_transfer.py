@@ -80,7 +80,9 @@ WORDS = {
     TransferCause.NO_BRANCH: "remote {remote} has no branch {branch}",
     TransferCause.NO_REPOSITORY: "{remote} does not point to a repository",
     TransferCause.NETWORK: "{remote} cannot be reached",
-    TransferCause.LOCAL_HOOK: "your pre-push hook declined the push to {remote}",
+    TransferCause.LOCAL_HOOK: (
+        "a pre-push hook of yours declined the push to {remote}, or {remote} takes no pushes"
+    ),
     TransferCause.OTHER: "git cannot {verb} {branch}: {remote}",
 }
 HINTS = {

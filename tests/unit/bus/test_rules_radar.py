@@ -7,9 +7,10 @@ from gitworker.model.worker import WorkerState
 
 
 def test_watched_workers() -> None:
-    """Workers that are at work, in review, approved or silent are watched."""
+    """Workers that may have commits are watched, also before the first one starts their work."""
     assert {state for state in WorkerState if is_watched(state)} == {
-        WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.APPROVED, WorkerState.STALE,
+        WorkerState.ASSIGNED, WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.APPROVED,
+        WorkerState.STALE,
     }  # fmt: skip
 
 

@@ -64,7 +64,9 @@ def test_screen() -> None:
     )
     assert "\x1b[31mfail\x1b[0m  history" in render_doctor(SHOWN, width=None, color=True)
     well = Doctor((ok("git", "git 2.47.3"),))
-    assert render_doctor(well, width=None, color=False).endswith("\n\nall 1 checks passed")
+    assert render_doctor(well, width=None, color=False).endswith(
+        "\n\nall 1 checks passed; the state of the work: git worker status"
+    )
     assert (well.is_healthy, SHOWN.is_healthy) == (True, False)
 
 

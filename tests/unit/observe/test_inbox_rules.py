@@ -9,6 +9,7 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.rules import (
     TEXT_SHOWN,
     command_for,
+    is_old_warning,
     is_open_question,
     is_settled,
     need_of,
@@ -58,6 +59,23 @@ def test_idle_workers() -> None:
     facts["stale_from"] = S.WORKING
     assert need_of(S.STALE, waits_for_author=False, **facts) == "idle"
     assert need_of(S.STALE, waits_for_author=False, **{**facts, "is_idle": False}) == "stale"
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_handed_in", "branches", "is_old"),
+    [
+        ({"with": "main"}, False, {"docs/guide"}, False),
+        ({"with": "main"}, True, None, True),
+        ({"with_task": "guide", "with_branch": "docs/guide"}, True, {"docs/guide"}, False),
+        ({"with_task": "guide", "with_branch": "docs/guide"}, False, {"ui/form"}, True),
+        ({"with_task": "guide", "with_branch": "docs/guide"}, False, None, False),
+    ],
+)
+def test_old_warnings(
+    fields: dict[str, str], is_handed_in: bool, branches: set[str] | None, is_old: bool
+) -> None:
+    """A hand-in settles a conflict with the target, the end of a branch one with that branch."""
+    assert is_old_warning(fields, is_handed_in=is_handed_in, branches=branches) is is_old
 
 
 def test_paused_workers() -> None:

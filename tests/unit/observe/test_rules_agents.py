@@ -4,7 +4,7 @@ import pytest
 
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
-from gitworker.observe.rules_agents import REMEMBERED_MS, doing, shows
+from gitworker.observe.rules_agents import REMEMBERED_MS, doing, shown_liveness, shows
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,9 @@ from gitworker.observe.rules_agents import REMEMBERED_MS, doing, shows
         (WorkerState.IN_REVIEW, Liveness.OK, False, 10, False),
         (WorkerState.IN_REVIEW, Liveness.DEAD, True, 10, True),
         (WorkerState.IDLE, Liveness.DEAD, None, 10, False),
+        (WorkerState.COMPLETED, Liveness.DEAD, True, 10, False),
+        (WorkerState.IDLE, Liveness.OK, True, 10, True),
+        (None, Liveness.DEAD, True, REMEMBERED_MS, True),
         (None, Liveness.DEAD, None, REMEMBERED_MS - 1, True),
         (None, Liveness.DEAD, None, REMEMBERED_MS, False),
         (None, Liveness.UNKNOWN, None, None, False),
@@ -30,6 +33,14 @@ def test_agents_that_are_shown(
 ) -> None:
     """Agents that are alive, should be, or were lost within a day are shown."""
     assert shows(state, liveness, runs=runs, age_ms=age_ms) is shown
+
+
+def test_the_silence_of_agents_without_work() -> None:
+    """Only an agent that should be at work, or a foreign program, is shown as silent."""
+    assert shown_liveness(WorkerState.WORKING, Liveness.DEAD) is Liveness.DEAD
+    assert shown_liveness(None, Liveness.STALE) is Liveness.STALE
+    assert shown_liveness(WorkerState.IN_REVIEW, Liveness.DEAD) is Liveness.UNKNOWN
+    assert shown_liveness(WorkerState.IN_REVIEW, Liveness.WARN) is Liveness.WARN
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,10 @@ def command(
     processes that work in the worktree, but no shared daemon (tmux, ssh-agent, git's own). Exit 0
     with commits and without uncommitted changes hands in the work, as `done` does. Exit 0 without
     commits, or with uncommitted changes, leaves the worker WORKING; on a terminal it is then bound
-    to your shell. Any other exit fails the task, which is tried again. A stop or the time limit
-    blocks the task until it is resumed or assigned. If the agent or a person changed the worker's
-    state meanwhile, that change is kept. The exit status is the agent's, or 128 + n if signal n
-    ended it.
+    to your shell. Any other exit makes the worker FAILED: `resume` takes the same attempt up, and
+    another worker or `run` begins the next one. A stop or the time limit blocks the task until it
+    is resumed or assigned. If the agent or a person changed the worker's state meanwhile, that
+    change is kept. The exit status is the agent's, or 128 + n if signal n ended it.
 
     With --detach the supervisor and the agent run in the background, without a terminal and without
     input, and survive the end of yours. The output goes to .worker.log: `log WORKER -f` follows it,
