@@ -3,6 +3,7 @@
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.bus.drain import drain
 from gitworker.claims.holder import claims_of
 from gitworker.errors import Conflict
 from gitworker.observe.inbox.needs import read_needs
@@ -50,7 +51,16 @@ def test_an_open_rebase_is_the_news(world: World) -> None:
     with pytest.raises(Conflict):
         sync(world.session(place), "start")
     session = world.session()
-    refs = {session.target: session.git.require_oid("HEAD")}
-    (line,) = read_status(session, refs).workers
+    (line,) = read_status(session, drain(session)).workers
     assert line.news == "a rebase is in progress in its worktree"
     Repo(place).git("rebase", "--abort")
+
+
+def test_work_that_a_landing_left_out(world: World) -> None:
+    """The worker gets a message with the ref that keeps its uncommitted files."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    (place / "later").write_text("2\n")
+    world.land("auth")
+    (left,) = world.messages("x-left-out")
+    (ref,) = (word for word in left["text"].split() if word.startswith("refs/"))
+    assert world.show("later", world.refs()[ref]) == "2"

@@ -27,6 +27,12 @@ def message(**facts: str | None) -> Event:
         (message(to="hq", task="t", body='{"note": "a\\u001bb"}'), "auth → hq  note  t: a\\x1bb"),
         (message(body='{"x": 1}'), "auth  note: x: 1"),
         (message(body='{"note": 1}'), "auth  note: note: 1"),
+        (
+            message(body='{"verdict": "conflict", "subject": "Add", "files": ["a"]}')._replace(
+                name="review_result"
+            ),
+            "auth  review_result: conflict: a",
+        ),
         (message(body="no JSON\n"), "auth  note: no JSON\\n"),
         (message(body="[" * 9000 + "]" * 9000), "auth  note: " + "[" * 200),
         (message(body="[" + "1," * 500), "auth  note: [" + "1," * 99 + "1"),
