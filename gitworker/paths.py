@@ -224,10 +224,7 @@ def require_top(directory: str) -> Repository:
 
 
 def read_only_error(place: str) -> Unavailable:
-    """Return the error of a write to a read-only file system.
-
-    For a path inside the git directory it names the two directories that a sandbox must open.
-    """
+    """Return the error of a write to a read-only file system; it names directories to open."""
     message = f"cannot write {place}: {READ_ONLY}"
     try:
         repository = require_repository()
@@ -236,6 +233,8 @@ def read_only_error(place: str) -> Unavailable:
     if place == repository.common_dir or place.startswith(f"{repository.common_dir}/"):
         wanted = dict.fromkeys((repository.common_dir, repository.git_dir))
         message += f"; this command needs a sandbox that can write {' and '.join(wanted)}"
+        hint = "git worker mcp -h   # outside of the sandbox, its tools commit and hand in for you"
+        return Unavailable(message, hint, code="read_only")
     return Unavailable(message, code="read_only")
 
 

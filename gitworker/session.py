@@ -142,7 +142,6 @@ def missing_target(session: Session) -> Refused:
         )
     return Refused(
         f"the target branch {name} does not exist",
-        "git config worker.target <name>",
+        f"git config worker.target <name>   # or create it: git branch {name} <commit>",
         code="no_target",
-        detail=f"or create it: git branch {name} <commit>",
     )

@@ -7,6 +7,8 @@ from gitworker.cli.options import GitworkerCommand
 from gitworker.repo.hooks.hook_status import HookStatus
 from gitworker.service.results_care import hooks_json
 
+VERIFY = "/.verify/"  # the worktrees in which commits are verified
+
 
 @click.command("status", cls=GitworkerCommand)
 @click.pass_obj
@@ -25,7 +27,9 @@ def command(call: CommandLine) -> None:
 def _text(found: HookStatus) -> str:
     """Return the state of the hooks as text, one line for each worktree."""
     lines = [
-        f"{'on' if tree.is_installed else 'off':<4}{tree.path}" for tree in found.worktrees
+        f"{'on' if tree.is_installed else 'off':<4}{tree.path}"
+        f"{'  (for verify commands, which need none)' if VERIFY in tree.path else ''}"
+        for tree in found.worktrees
     ] or ["there is no linked worktree"]
     if found.user_hooks.names:
         lines.append(f"your own hooks: {', '.join(sorted(found.user_hooks.names))}")
