@@ -20,6 +20,7 @@ ENDED_HINTS = {
     TaskStatus.CANCELLED: "git worker task restart {}   # or undo it: git worker undo --list",
     TaskStatus.BLOCKED: "git worker task restart {}",
 }
+SETUP_FAILED = "setup: "  # begins the error of a worker whose setup failed
 
 
 def assigns_worker(kind: str) -> bool:
@@ -55,6 +56,11 @@ def is_approved(state: WorkerState) -> bool:
 def has_failed(state: WorkerState) -> bool:
     """Return whether a worker has failed at its task."""
     return state is WorkerState.FAILED
+
+
+def has_failed_setup(state: WorkerState, error: str | None) -> bool:
+    """Return whether the setup commands of a worker's worktree were its last failure."""
+    return has_failed(state) and (error or "").startswith(SETUP_FAILED)
 
 
 def waits_for_review(state: WorkerState, stale_from: WorkerState | None) -> bool:

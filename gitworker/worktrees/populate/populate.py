@@ -6,7 +6,7 @@ The modules for these are imported only if the settings require them.
 import os
 
 from gitworker import clock
-from gitworker.lifecycle.rules import has_failed
+from gitworker.lifecycle.rules import has_failed_setup
 from gitworker.liveness.origin import this_origin
 from gitworker.processes.table import find_start
 from gitworker.session import Session
@@ -16,7 +16,6 @@ from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker, set_worker_error
 from gitworker.worktrees.populate.place import INCLUDE_FILE
 
-SETUP_FAILED = "setup: "  # begins the error of a worker whose setup failed
 RECORDS = "agents"  # in the state directory: the agents whose settings contain our hooks
 
 
@@ -95,7 +94,7 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
 
 def repeat_setup(session: Session, worker: Worker) -> None:
     """Run the setup commands again if they have failed; raise Refused if they still do."""
-    if not has_failed(worker.state) or not (worker.last_error or "").startswith(SETUP_FAILED):
+    if not has_failed_setup(worker.state, worker.last_error):
         return
     require_trusted_setup(session)
     with session.store.write() as writer:

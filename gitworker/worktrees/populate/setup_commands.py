@@ -13,7 +13,7 @@ from gitworker.config import Settings
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.lifecycle.fail import fail
-from gitworker.lifecycle.rules import is_assigned
+from gitworker.lifecycle.rules import SETUP_FAILED, is_assigned
 from gitworker.liveness.origin import is_local
 from gitworker.model.ids import Origin
 from gitworker.paths import open_regular
@@ -33,7 +33,6 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.rules_verify import command_environment
 from gitworker.verify.run_processes import RunProcesses, end_orphans
 from gitworker.verify.verify_run import CommandRun, RunLog, RunResult
-from gitworker.worktrees.populate.populate import SETUP_FAILED
 
 TICK_MS = 500
 CHUNK = 1 << 16
