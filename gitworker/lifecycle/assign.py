@@ -72,15 +72,20 @@ class Assignment(NamedTuple):
 
 
 def require_assignable(
-    reader: Reader, worker: WorkerId, task: TaskId, *, must_exist: bool = False
+    reader: Reader,
+    worker: WorkerId,
+    task: TaskId,
+    *,
+    must_exist: bool = False,
+    is_new: bool = False,
 ) -> None:
     """Raise NotFound, Refused or Conflict if the worker or the task is not free.
 
-    `must_exist`: the worker must exist already.
+    `must_exist`: the worker must exist already. `is_new`: the task got its id just now.
     """
     found, stored = find_worker(reader, worker), find_task(reader, task)
     if found is None and must_exist:
-        words = "-m <text>" if stored is None else task
+        words = "-m <text>" if is_new else task
         raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {words}")
     refusal = None
     if found is not None:

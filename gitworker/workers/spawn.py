@@ -72,7 +72,10 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         task = request.task or _new_task(session, request)
         roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
-            require_assignable(reader, request.worker, task, must_exist=request.must_exist)
+            require_assignable(
+                reader, request.worker, task, must_exist=request.must_exist,
+                is_new=request.task is None,
+            )  # fmt: skip
         rescued = _find_rescued(session, task)
         start = request.start or _needed_worker(session, task)
         base, parent = choose_base(session, request.worker, task, start=start)

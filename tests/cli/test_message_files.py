@@ -28,7 +28,7 @@ def test_a_text_from_a_file_or_standard_input(scene: Scene) -> None:
 
 def test_words_too_many(scene: Scene) -> None:
     """`sync` takes a worker as other commands do; a word that means an option names it."""
-    scene.working()
+    scene.spawn("auth", "t1")
     assert "auth/t1 is at" in ok(scene.root, "sync", "auth")
     assert "hint: git worker pool --fill\n" in run(scene.root, "pool", "fill").err
     assert "hint: git worker pool -h\n" in run(scene.root, "pool", "all").err

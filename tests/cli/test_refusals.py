@@ -100,7 +100,7 @@ def test_spawn_of_a_busy_worker(scene: Scene) -> None:
         1,
         "",
         "error: worker auth holds task t1 and has not started yet, so it cannot take another\n"
-        "hint: git worker show auth\n",
+        "hint: git worker show auth   # to change its text: git worker task edit t1 -m <text>\n",
     )
 
 

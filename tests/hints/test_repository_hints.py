@@ -333,7 +333,7 @@ def test_outside_of_a_repository(tmp_path: Path) -> None:
     assert refused.err.endswith("hint: cd <directory>\n")
     note("cd <directory>", refused.err)
     place = Printed([], str(tmp_path / "new"))
-    assert perform(f"git init {place.place}", Printed([], str(tmp_path))).status == 0
+    assert perform("git init new", Printed([], str(tmp_path))).status == 0
     for hint, command in (
         ("git worker init", "status"),
         ("git commit --allow-empty -m Start", "spawn auth login"),

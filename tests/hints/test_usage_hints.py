@@ -132,7 +132,7 @@ CASES = {
         _fresh, W + "config target release", "git branch {} && git worker config target {}"
     ),
     "merge-remote": Case(_fresh, W + "config merge.remote up", "git remote add {} <url>"),
-    "agent": Case(_working, W + "exec auth --agent nobody", W + "exec -h"),
+    "agent": Case(_working, W + "exec auth --agent nobody", W + "agents doctor"),
     "task-word": Case(_fresh, W + "spawn auth TASK", W + "spawn {} <task>"),
 }  # fmt: skip
 

@@ -58,7 +58,8 @@ def test_workers_that_can_take_a_task(state: WorkerState) -> None:
     assert "auth" in refusal.message
     assert "t1" in refusal.message
     verb = "reset" if state is W.FAILED else "show"
-    assert refusal.hint == f"git worker {verb} auth"
+    hint, _, remark = str(refusal.hint).partition("   # ")
+    assert (hint, "task edit t1" in remark) == (f"git worker {verb} auth", state is W.ASSIGNED)
 
 
 @pytest.mark.parametrize("status", TaskStatus)
