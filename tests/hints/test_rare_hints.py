@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.paths import read_only_error
 from tests.cli.test_hint_walk import failed, in_review, landed
 from tests.hints.case import Case, check
-from tests.hints.following import Printed, perform
+from tests.hints.following import Printed, note, perform
 from tests.hints.test_repository_hints import cancelled
 from tests.hints.test_usage_hints import W, _fresh, _uncommitted, _working, perform_in, with_agent
 from tests.hints.test_worker_hints import run_in, verify_untrusted
@@ -279,3 +280,12 @@ def test_the_hint_beside_an_agent_helps(quiet: World, name: str) -> None:
         check(quiet, AGENT_CASES[name])
     finally:
         perform("git worker stop auth", Printed([], str(quiet.root)))
+
+
+def test_a_sandbox_that_cannot_write(quiet: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a read-only git directory names the help of the tools that run outside."""
+    monkeypatch.chdir(quiet.root)
+    error = read_only_error(f"{quiet.root}/.git/worker-state/bus.db")
+    hint = str(error.hint).partition("   # ")[0]
+    assert perform(hint, Printed([], str(quiet.root))).status == 0
+    note(hint, error.message)
