@@ -48,7 +48,7 @@ def copy_database(source: str, target: str) -> None:
         os.replace(partial, target)
     finally:
         connection.close()
-        if os.path.lexists(partial):
+        if os.path.isfile(partial):
             os.unlink(partial)
 
 
