@@ -85,7 +85,7 @@ def json_workstream(line: WorkstreamLine) -> dict[str, Any]:
     stored = line.stored
     return {
         "workstream": stored.id, "title": stored.title, "state": stored.state.value,
-        "branch": stored.branch, "validation": list(stored.validation),
+        "validation": list(stored.validation),
         "tasks": dict(line.tasks), "retries": line.retries, "tokens": line.tokens,
         "running_ms": line.running_ms, "error": stored.last_error or None,
         "created_at": _stamp(stored.created_at_ms), "started_at": _stamp(stored.started_at_ms),

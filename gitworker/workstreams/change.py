@@ -46,7 +46,7 @@ def create(session: Session, new: NewWorkstream) -> Workstream:
                 code="workstream_exists",
             )
         insert_workstream(
-            writer, new.name, title=new.title, branch=None, validation=new.validation,
+            writer, new.name, title=new.title, validation=new.validation,
             now=clock.now_ms(),
         )  # fmt: skip
         return require_workstream(writer, new.name)

@@ -74,7 +74,6 @@ def render_view(found: WorkstreamView, *, width: int | None, color: bool) -> str
         ("workstream", f"{stored.id}  {stored.title}".rstrip()),
         ("state", stored.state.value),
         ("error", stored.last_error),
-        ("branch", stored.branch or ""),
         ("done", f"{done} of {kept}"),
         ("time", NOTHING if line.running_ms is None else age_text(line.running_ms)),
         ("retries", str(line.retries)),

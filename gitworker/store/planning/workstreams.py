@@ -13,17 +13,13 @@ if TYPE_CHECKING:
 
 
 class Workstream(NamedTuple):
-    """A workstream's row. Its tasks land on `branch`, or on the target without one.
-
-    `validation` has its own commands. The times are epoch milliseconds.
-    """
+    """A workstream's row; `validation` has its own commands. The times are epoch milliseconds."""
 
     id: str
     title: str
     state: WorkstreamState
     version: int
     state_changed_at_ms: int
-    branch: str | None
     validation: tuple[str, ...]
     created_at_ms: int | None
     started_at_ms: int | None
@@ -51,13 +47,12 @@ class StoredStep(NamedTuple):
 
 
 def insert_workstream(
-    writer: Writer, name: str, *, title: str, branch: str | None, validation: tuple[str, ...],
-    now: int,
-) -> None:  # fmt: skip
+    writer: Writer, name: str, *, title: str, validation: tuple[str, ...], now: int
+) -> None:
     """Insert a planned workstream; a trigger refuses an id that exists."""
     writer.run(
         "workstreams.insert",
-        id=name, title=title, branch=branch, validation=json.dumps(validation), now=now,
+        id=name, title=title, validation=json.dumps(validation), now=now,
     )  # fmt: skip
 
 

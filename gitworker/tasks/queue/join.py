@@ -56,4 +56,4 @@ def join(writer: Writer, name: str, task: StoredTask, *, actor: str) -> None:
 def ensure_workstream(writer: Writer, name: str) -> None:
     """Create a workstream that a plan names, if it does not exist."""
     if find_workstream(writer, name) is None:
-        insert_workstream(writer, name, title="", branch=None, validation=(), now=clock.now_ms())
+        insert_workstream(writer, name, title="", validation=(), now=clock.now_ms())

@@ -1,7 +1,5 @@
 -- Schema 7: workstreams that run and end, automations, and projects that share a repository.
 
--- The branch on which the tasks of a workstream land. NULL: the target.
-ALTER TABLE workstreams ADD COLUMN branch TEXT;
 -- A JSON array: the commands that run when all tasks are complete.
 ALTER TABLE workstreams ADD COLUMN validation TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE workstreams ADD COLUMN created_at_ms INTEGER;
@@ -141,12 +139,6 @@ ALTER TABLE tasks ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';
 -- The tokens that the agents of the task have used, and those that they may use (NULL: any number).
 ALTER TABLE tasks ADD COLUMN tokens_used INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN budget_tokens INTEGER;
--- The hash of the command, the prompt and the settings of a run, the agent's last words, the files
--- that it has changed as a JSON array, and the tokens that the run may use. NULL: not known.
-ALTER TABLE runs ADD COLUMN inputs_hash TEXT;
-ALTER TABLE runs ADD COLUMN summary TEXT;
-ALTER TABLE runs ADD COLUMN files_changed TEXT;
-ALTER TABLE runs ADD COLUMN budget_tokens INTEGER;
 -- for: runs.of_task
 CREATE INDEX idx_runs_task ON runs(task_id, id);
 

@@ -1,14 +1,14 @@
 -- name: insert — a new workstream, planned
-INSERT INTO workstreams (id, name, branch, validation, state_changed_at_ms, created_at_ms)
-VALUES (:id, :title, :branch, :validation, :now, :now);
+INSERT INTO workstreams (id, name, validation, state_changed_at_ms, created_at_ms)
+VALUES (:id, :title, :validation, :now, :now);
 
 -- name: by_id — one workstream
-SELECT id, name AS title, state, version, state_changed_at_ms, branch, validation, created_at_ms,
+SELECT id, name AS title, state, version, state_changed_at_ms, validation, created_at_ms,
     started_at_ms, ended_at_ms, last_error, archived_at_ms
 FROM workstreams WHERE id = :id;
 
 -- name: all — every workstream, oldest first
-SELECT id, name AS title, state, version, state_changed_at_ms, branch, validation, created_at_ms,
+SELECT id, name AS title, state, version, state_changed_at_ms, validation, created_at_ms,
     started_at_ms, ended_at_ms, last_error, archived_at_ms
 FROM workstreams ORDER BY COALESCE(created_at_ms, state_changed_at_ms), id;
 
