@@ -61,6 +61,7 @@ COMMANDS: Sections = {
         "status": "Show all workers on one screen.",
         "list": "List the workers, one row each.",
         "agents": "List the agents at work, or check those that are installed.",
+        "stats": "Show the runs of agents with their time, tokens and cost.",
         "show": "Show all details of a worker.",
         "diff": "Show the changes that would land.",
         "conflicts": "Show the branches that conflict, with their files.",

@@ -72,6 +72,7 @@ RENDERED_BY = {
     "gitworker.tasks.queue.ready": "gitworker.tasks.queue.ready:json_ready",
     "gitworker.tasks.views.graph": "gitworker.tasks.views.graph:json_graph",
     "gitworker.tasks.views.show_task": "gitworker.tasks.views.show_task:json_task",
+    "gitworker.tasks.views.stats": "gitworker.tasks.views.stats:json_stats",
     "gitworker.tasks.views.task_facts": "gitworker.tasks.views.task_facts:json_why",
     "gitworker.workers.task_verbs.change": "gitworker.workers.task_verbs.change:json_changed_task",
     "gitworker.tasks.task_list": "gitworker.tasks.task_list:json_tasks",

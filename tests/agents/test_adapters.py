@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,7 +60,18 @@ def test_agent_of_the_user(auth: SupervisedWorker) -> None:
     assert (shown["outcome"], shown["session"], shown["cost_usd"]) == ("handed_in", "s1", 0.5)
     assert "usage     own: 3 tokens in, 4 out, $0.50" in ok(root, "show", "docs")
     assert ok(root, "project", "list").split("\t")[5] == "7"
-    assert run(root, "task", "show", "t2", "--json").document["tokens_used"] == 7
+    task = run(root, "task", "show", "t2", "--json").document
+    assert task["tokens_used"] == 7
+    assert [(one["agent"], one["outcome"], one["output_tokens"]) for one in task["runs"]] == [
+        ("own", "handed_in", 4)
+    ]
+    assert re.search(
+        r"^run .*Z  own, handed in, \d+s, 7 tokens$", ok(root, "task", "show", "t2"), re.M
+    )
+    for by, name in (("task", "t2"), ("project", "default"), ("agent", "own")):
+        (used,) = run(root, "stats", "--by", by, "--json").document["usage"]
+        assert (used["name"], used["runs"], used["retries"], used["failed"]) == (name, 1, 0, 0)
+        assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (3, 4, 0.5)
 
 
 def test_continued_session(auth: SupervisedWorker) -> None:

@@ -77,7 +77,7 @@ REST: tuple[tuple[str, ...], ...] = (
     ("agent", "add", "ada", "--type", "command", "--command", "true"), ("agent", "list"),
     ("agent", "show", "ada"), ("agent", "pause", "ada"), ("agent", "resume", "ada"),
     ("agent", "remove", "ada"), ("project", "list"), ("project", "show", "web"),
-    ("task", "why", "a2"), ("task", "graph"), ("task", "import", "plan.md"),
+    ("task", "why", "a2"), ("stats",), ("task", "graph"), ("task", "import", "plan.md"),
     ("automation", "add", "o1", "--every", "900", "--command", "true"), ("automation", "list"),
     ("automation", "show", "o1"), ("automation", "run", "o1"), ("automation", "history", "o1"),
     ("automation", "disable", "o1"), ("automation", "enable", "o1"), ("automation", "remove", "o1"),

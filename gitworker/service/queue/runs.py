@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gitworker.orchestrator.results import RunSummary
     from gitworker.orchestrator.rules_next import Plan
     from gitworker.orchestrator.run import RunOrder
+    from gitworker.tasks.views.stats import Stats
 
 
 class RunMethods(ServiceBase):
@@ -28,3 +29,10 @@ class RunMethods(ServiceBase):
 
         with self._reading() as session:
             return plan_run(session, order)
+
+    def stats(self, by: str = "task") -> Stats:
+        """Return what the runs of each `task`, `project` or `agent` have used."""
+        from gitworker.tasks.views.stats import read_stats
+
+        with self._reading() as session:
+            return read_stats(session, by)

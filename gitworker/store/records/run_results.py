@@ -29,6 +29,23 @@ class RunResult(NamedTuple):
     paused_at_ms: int | None = None
 
 
+class RunUsage(NamedTuple):
+    """What the runs of one task, project or kind of agent have used.
+
+    `retries` are the runs after the first of each task. The cost is the reported one, in dollars;
+    None if no agent has reported any. The time of a run that is open counts until now.
+    """
+
+    name: str
+    runs: int
+    retries: int
+    failed: int
+    time_ms: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+
 class RunReportRow(NamedTuple):
     """The outcome of a run, and the facts that a known agent has reported; None: not known."""
 
@@ -53,6 +70,16 @@ def find_run_result(reader: Reader, worker: str, task: str | None) -> RunResult 
     """Return the newest run of a worker's task, or None."""
     row = reader.row("runs.result", worker=worker, task=task)
     return None if row is None else RunResult(**dict(row))
+
+
+def runs_of_task(reader: Reader, task: str) -> list[RunResult]:
+    """Return the runs of a task, oldest first."""
+    return [RunResult(**dict(row)) for row in reader.rows("runs.of_task", task=task)]
+
+
+def usage_of_runs(reader: Reader, by: str, *, now: int) -> list[RunUsage]:
+    """Return the usage by `task`, `project` or `agent`, the longest time first."""
+    return [RunUsage(**dict(row)) for row in reader.rows("runs.usage", by=by, now=now)]
 
 
 def find_run_request(reader: Reader, worker: str, task: str | None) -> str | None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.task_spec import Need, TaskSpec
-from gitworker.observe.text import one_line
+from gitworker.observe.text import age_text, one_line
+from gitworker.store.records.run_results import RunResult, runs_of_task
 from gitworker.store.records.task_needs import dependents_of, needs_of
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.projects import DEFAULT
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class ShownTask(NamedTuple):
-    """A task: its fields, its row, its worker, its needs and dependents, why it is not running."""
+    """A task: its fields, its row, its worker, its needs and dependents, why it is not running.
+
+    `runs` are those of its agents, oldest first.
+    """
 
     spec: TaskSpec
     stored: StoredTask
@@ -30,6 +34,7 @@ class ShownTask(NamedTuple):
     needs: tuple[Need, ...]
     dependents: tuple[Need, ...]
     why: TaskWhy
+    runs: tuple[RunResult, ...] = ()
 
 
 def read_task(session: Session, task: str) -> ShownTask:
@@ -42,6 +47,7 @@ def read_task(session: Session, task: str) -> ShownTask:
         return ShownTask(
             spec, stored, worker.worker_id if worker else None, tuple(needs_of(reader, task)),
             tuple(dependents_of(reader, task)), why_of(session, reader, task),
+            tuple(runs_of_task(reader, task)),
         )  # fmt: skip
 
 
@@ -65,6 +71,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
         ("timeout", f"{spec.timeout_s} s" if spec.timeout_s else ""),
         ("tokens", _tokens(spec.budget_tokens, stored.tokens_used)),
         ("plan", spec.plan_source or ""),
+        *(("run", _run(one)) for one in found.runs),
         ("parent", spec.parent_task_id or ""),
         *(("test", one) for one in spec.test_commands),
         *(("accept", one) for one in spec.acceptance_criteria),
@@ -80,10 +87,6 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
 def json_task(found: ShownTask) -> dict[str, Any]:
     """Return the task as JSON data."""
     spec, stored = found.spec, found.stored
-
-    def stamp(ts_ms: int | None) -> str | None:
-        return None if ts_ms is None else clock.iso_utc(ts_ms)
-
     return {
         "task": spec.id, "title": spec.title, "text": spec.text, "status": stored.status.value,
         "held": spec.held, "worker": found.worker, "branch": stored.branch_name,
@@ -99,9 +102,10 @@ def json_task(found: ShownTask) -> dict[str, Any]:
         "path": list(spec.paths), "parent": spec.parent_task_id, "plan": spec.plan_source,
         "is_plan_subtask": spec.is_plan_subtask, "workstream": spec.workstream_id,
         "project": spec.project_id, "capabilities": list(spec.capabilities),
+        "runs": [_json_run(one) for one in found.runs],
         "budget": spec.budget_tokens, "tokens_used": stored.tokens_used, "pr_url": stored.pr_url,
-        "resume_after": stamp(stored.resume_after_ms), "created": stamp(stored.created_at_ms),
-        "started": stamp(stored.started_at_ms), "completed": stamp(stored.completed_at_ms),
+        "resume_after": _stamp(stored.resume_after_ms), "created": _stamp(stored.created_at_ms),
+        "started": _stamp(stored.started_at_ms), "completed": _stamp(stored.completed_at_ms),
     }  # fmt: skip
 
 
@@ -112,3 +116,29 @@ def _tokens(budget: int | None, used: int) -> str:
 
 def _approval(spec: TaskSpec) -> str:
     return ", and a person approves" if spec.requires_approval else ""
+
+
+def _run(one: RunResult) -> str:
+    """Return a run in one line: its start, its agent, its outcome, its time, its tokens."""
+    ended = clock.now_ms() if one.ended_at_ms is None else one.ended_at_ms
+    tokens = (one.input_tokens or 0) + (one.output_tokens or 0)
+    outcome = "at work" if one.ended_at_ms is None else (one.outcome or "ended").replace("_", " ")
+    parts = [
+        f"{clock.iso_utc(one.started_at_ms)}  {one.agent or one.command}", outcome,
+        age_text(ended - one.started_at_ms), f"{tokens:,} tokens" if tokens else "",
+        one.reason or "",
+    ]  # fmt: skip
+    return ", ".join(part for part in parts if part)
+
+
+def _stamp(ts_ms: int | None) -> str | None:
+    return None if ts_ms is None else clock.iso_utc(ts_ms)
+
+
+def _json_run(one: RunResult) -> dict[str, Any]:
+    times = {"started": _stamp(one.started_at_ms), "ended": _stamp(one.ended_at_ms)}
+    kept = (
+        "agent", "command", "outcome", "exit_status", "reason", "failure", "session",
+        "input_tokens", "output_tokens", "cost_usd",
+    )  # fmt: skip
+    return times | {name: getattr(one, name) for name in kept}

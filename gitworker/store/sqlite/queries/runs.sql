@@ -55,3 +55,20 @@ WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :l
 SELECT COALESCE(SUM(outcome IN ('handed_in', 'sent_back')), 0) AS rounds,
     COALESCE(SUM(outcome = 'waiting'), 0) AS limits
 FROM runs WHERE worker_id = :worker AND task_id = :task;
+
+-- name: of_task — the runs of a task, oldest first
+SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms
+FROM runs INDEXED BY idx_runs_task WHERE task_id = :task ORDER BY id;
+
+-- name: usage — what the runs of each task, project or kind of agent have used
+SELECT
+    CASE :by WHEN 'task' THEN runs.task_id WHEN 'project' THEN COALESCE(tasks.project_id, 'default')
+        ELSE COALESCE(runs.agent, 'command') END AS name,
+    COUNT(*) AS runs, COUNT(*) - COUNT(DISTINCT runs.task_id) AS retries,
+    COALESCE(SUM(runs.outcome = 'failed'), 0) AS failed,
+    SUM(COALESCE(runs.ended_at_ms, :now) - runs.started_at_ms) AS time_ms,
+    COALESCE(SUM(runs.input_tokens), 0) AS input_tokens,
+    COALESCE(SUM(runs.output_tokens), 0) AS output_tokens, SUM(runs.cost_usd) AS cost_usd
+FROM runs LEFT JOIN tasks ON tasks.id = runs.task_id
+WHERE runs.task_id IS NOT NULL GROUP BY 1 ORDER BY time_ms DESC, name;
