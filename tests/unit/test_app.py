@@ -178,7 +178,7 @@ def test_a_branch_that_appears_is_not_the_target(repository: Path, at: Any) -> N
         require_target_tip(session)
     assert (caught.value.code, caught.value.hint) == (
         "no_target",
-        "git config worker.target <name>",
+        "git config worker.target <name>   # or create it: git branch master <commit>",
     )
 
 
