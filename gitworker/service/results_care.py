@@ -8,6 +8,8 @@ from gitworker.model.ref_names import LOG
 from gitworker.service.results import worker_json
 
 if TYPE_CHECKING:
+    from gitworker.agents.hooks.attach import AttachedAgent
+    from gitworker.agents.restart import Restart
     from gitworker.bus.files.retention import PrunePlan, PruneResult
     from gitworker.fsck.finding import Finding
     from gitworker.fsck.fsck import FsckReport, RepairReport
@@ -183,3 +185,13 @@ def _finding(one: Finding) -> dict[str, Any]:
         "mendable": one.repair is not None,
         "help": one.hint,
     }
+
+
+def attached_json(done: AttachedAgent) -> dict[str, Any]:
+    """Return an agent and the files in which its hooks were attached or removed."""
+    return {"agent": done.agent, "files": list(done.files)}
+
+
+def restart_json(found: Restart) -> dict[str, Any]:
+    """Return the command that starts an agent again."""
+    return {**found._asdict(), "words": list(found.words)}

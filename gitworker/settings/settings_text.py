@@ -1,9 +1,14 @@
 """The settings as text and as JSON."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from gitworker.observe.text import table
 from gitworker.settings.effective_settings import ENVIRONMENT, SettingList, SettingValue
+
+if TYPE_CHECKING:
+    from gitworker.settings.change_setting import ChangedSetting
 
 HEAD = ("SETTING", "VALUE", "ORIGIN")
 BETWEEN = "; "
@@ -35,6 +40,11 @@ def json_setting(one: SettingValue) -> dict[str, Any]:
     """Return a setting as JSON data."""
     value = list(one.value) if isinstance(one.value, tuple) else one.value
     return {"key": one.key, "value": value, "origin": one.origin, "source": one.source or None}
+
+
+def json_changed(changed: ChangedSetting) -> dict[str, Any]:
+    """Return a setting after a change, and `before`."""
+    return {**json_setting(changed.now), "before": json_setting(changed.before)}
 
 
 def json_settings(found: SettingList) -> dict[str, Any]:

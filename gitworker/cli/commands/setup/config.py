@@ -7,6 +7,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, SettingKey
 from gitworker.errors import Invalid
 from gitworker.settings.settings_text import (
+    json_changed,
     json_setting,
     json_settings,
     render_origin,
@@ -48,8 +49,9 @@ def command(call: CommandLine, key: str | None, values: tuple[str, ...], unset: 
         one = service.setting(key)
         call.show(render_value(one), **json_setting(one))
         return
-    before, now = service.change_setting(key, None if unset else values)
+    changed = service.change_setting(key, None if unset else values)
+    before, now = changed
     text = f"{now.key} is {render_value(now, '; ') or 'empty'} ({render_origin(now)})"
     if now.value != before.value:
         text += f"; it was {render_value(before, '; ') or 'empty'}"
-    call.show(text, **json_setting(now), before=json_setting(before))
+    call.show(text, **json_changed(changed))
