@@ -2,7 +2,23 @@
 
 from fixtures.scripted_model.plans import Call, Failure, Held, Plans, Shell, Text, Write
 
+LINE_WRITERS = ("claude", "codex", "opencode")  # of different makers
 LIMIT_ENDS_AT = 1_900_000_000  # seconds UTC
+
+
+def line_plan(name: str) -> tuple[Shell | Text, ...]:
+    """Return a plan that adds a line to the file `lines` and, from the second run on, `NAME.ok`.
+
+    It takes the lines of the others first, and so resolves the conflict with them.
+    """
+    return (
+        Shell("git worker sync; git status --short"),
+        Shell(f"git grep -q {name} HEAD -- lines && echo ok > {name}.ok; git status --short"),
+        Shell(f"git show main:lines > lines && echo {name} >> lines && git add ."),
+        Shell(f"git -c core.editor=true rebase --continue || git commit -m 'Add {name}'"),
+        Text("I added my line."),
+    )
+
 
 PLANS: Plans = {
     "work": (
@@ -56,6 +72,7 @@ PLANS: Plans = {
         Held(Shell("echo hello > hello.txt && git add hello.txt && git commit -m 'Add hello'")),
         Text("I added hello.txt."),
     ),
+    **{f"line-{name}": line_plan(name) for name in LINE_WRITERS},
     "login": (Failure(401, "authentication_error", "invalid x-api-key"),),
     "busy": (
         Failure(429, "rate_limit_error", "Too many requests", (("x-should-retry", "false"),)),

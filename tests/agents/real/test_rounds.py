@@ -4,6 +4,7 @@ import pytest
 
 from fixtures.scripted_model.server import ScriptedModel
 from tests.agents.real.machine import AgentMachine, require_agent
+from tests.agents.real.plans import LINE_WRITERS
 
 pytestmark = pytest.mark.agents
 
@@ -24,3 +25,31 @@ def test_rejected_round(agent: str, machine: AgentMachine, model: ScriptedModel)
     assert "Add more [[plan:more]]" in last
     assert machine.git("rev-list", "--count", "main..auth/t1") == "2"
     assert machine.run("land", "auth").status == 0
+
+
+def test_three_agents_on_one_file(machine: AgentMachine) -> None:
+    """Agents of three makers repair conflicts and failed verification; all land without a person."""
+    for agent in LINE_WRITERS:
+        require_agent(agent)
+    machine.root.joinpath("lines").write_text("first\n")
+    machine.git("add", "lines")
+    machine.git("commit", "-q", "-m", "Add lines")
+    # Each agent leaves out its file at first, so that verification sends its work back.
+    verify = 'for name in $(sed 1d lines); do test -e "$name.ok" || exit 1; done'
+    machine.git("config", "worker.verify.commands", verify)
+    machine.git("config", "worker.task.retry-delay-s", "0")
+    for agent in LINE_WRITERS:
+        words = ("-d", "--auto-resume", "-m", f"Add a line [[plan:line-{agent}]]")
+        assert machine.run("spawn", agent, f"t-{agent}", "--agent", agent, *words).status == 0
+    left = list(LINE_WRITERS)
+    for _ in range(8):
+        for agent in left:
+            waited = machine.run("wait", agent, "--for", "in_review", "--timeout", "90")
+            assert waited.status == 0, machine.log(f"t-{agent}")
+        machine.run("approve", "--all")
+        machine.run("merge", "--all")
+        left = [agent for agent in left if not machine.root.joinpath(f"{agent}.ok").exists()]
+        if not left:
+            break
+    assert left == []
+    assert sorted(machine.git("show", "main:lines").split()) == sorted(["first", *LINE_WRITERS])
