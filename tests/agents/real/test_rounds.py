@@ -28,7 +28,7 @@ def test_rejected_round(agent: str, machine: AgentMachine, model: ScriptedModel)
 
 
 def test_three_agents_on_one_file(machine: AgentMachine) -> None:
-    """Agents of three makers repair conflicts and failed verification; all land without a person."""
+    """Agents of three makers repair conflicts and failed verification, and all of them land."""
     for agent in LINE_WRITERS:
         require_agent(agent)
     machine.root.joinpath("lines").write_text("first\n")
