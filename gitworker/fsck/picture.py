@@ -11,6 +11,8 @@ from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.session import Session
+from gitworker.states.question import Question
+from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.operations import Operation, all_operations
 from gitworker.store.payloads.payload import GcData, Payload, deleted_refs
 from gitworker.store.records.landings import Landing, all_landings
@@ -61,6 +63,7 @@ class Picture:
     session: Session
     workers: tuple[Worker, ...]
     tasks: Mapping[str, StoredTask]
+    questions: tuple[Question, ...]
     tips: Mapping[Ref, Oid]
     operations: tuple[JournalRow, ...]
     landings: tuple[Landing, ...]
@@ -96,6 +99,7 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
     with session.store.read() as reader:
         workers = tuple(all_workers(reader))
         tasks = {task.id: task for task in all_tasks(reader)}
+        questions = tuple(unanswered_questions(reader))
         tips = all_tips(reader)
         operations = tuple(map(_row, all_operations(reader)))
         landings = tuple(all_landings(reader))
@@ -106,6 +110,7 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         session=session,
         workers=workers,
         tasks=tasks,
+        questions=questions,
         tips=tips,
         operations=operations,
         landings=landings,

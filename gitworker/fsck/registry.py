@@ -113,7 +113,7 @@ STEPS: tuple[tuple[Check[Picture], ...], ...] = (
         worktree_places.check_worktrees, worktree_places.check_unowned, worktree_places.check_locks
     ),
     _step(
-        installed.check_installed, rows.check_assignments, rows.check_claims,
+        installed.check_installed, rows.check_assignments, rows.check_claims, rows.check_questions,
         derived_files.check_blobs, derived_files.check_trash,
     ),
     _step(derived_files.check_views, derived_files.check_logs),

@@ -1,14 +1,16 @@
 """The decisions of fsck. Pure: states, rows and times in, verdicts out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.states.question import OPEN
 
 W, T = WorkerState, TaskStatus
 HOLDING = frozenset({W.ASSIGNED, W.WORKING, W.IN_REVIEW, W.APPROVED, W.STALE})
 AT_WORK = frozenset({T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT})
+ASKING = frozenset({T.WAITING_INPUT, T.PAUSED})
 REVIEWED = frozenset({T.VERIFYING, T.AWAITING_APPROVAL})
 # The statuses that a task can have, by the state of its worker.
 AGREEING: Mapping[WorkerState, frozenset[TaskStatus]] = MappingProxyType(
@@ -32,6 +34,20 @@ def holds_task(state: WorkerState) -> bool:
 def agree(state: WorkerState, status: TaskStatus) -> bool:
     """Return whether a worker in this state can have a task with this status."""
     return state not in AGREEING or status in AGREEING[state]
+
+
+def waits_for_nothing(status: TaskStatus, states: Collection[str]) -> bool:
+    """Return whether a task waits for an answer, but no question of it is open."""
+    return status is T.WAITING_INPUT and OPEN not in states
+
+
+def may_stay_open(state: str, status: TaskStatus | None) -> bool:
+    """Return whether a task with that status, None for no task, can have the open question.
+
+    Another question of a paused task may be late. A late one is open to an answer until its task
+    continues.
+    """
+    return status in ASKING if state == OPEN else status in AT_WORK
 
 
 def is_left(age_ms: int) -> bool:

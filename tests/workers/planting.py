@@ -5,13 +5,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
+from gitworker.errors import Conflict
+from gitworker.lifecycle.moves import advance_task
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.paths import write_worktree_owner
+from gitworker.questions.ask import ask
+from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World
 
@@ -160,6 +165,26 @@ def edit_worker(world: World) -> None:
 def edit_task(world: World) -> None:
     """Change a task's status behind the guard's back."""
     sql(world, "UPDATE tasks SET status = 'COMPLETED' WHERE id = 'login'", past=("tasks_update",))
+
+
+def lose_question(world: World) -> None:
+    """Let a task wait for an answer, and withdraw its question without it."""
+    _ask(world)
+    sql(world, "UPDATE questions SET state = 'withdrawn'")
+
+
+def leave_question(world: World) -> None:
+    """Ask a question of a task that continues without an answer."""
+    _ask(world)
+    asked = world.session(identity="auth")
+    with asked.store.write() as writer:
+        advance_task(writer, world.worker("auth"), WorkerTaskEvent.REPLY, actor="hq")
+    publish_views(asked, "auth")
+
+
+def _ask(world: World) -> None:
+    with suppress(Conflict):
+        ask(world.session(identity="auth"), "Which port?", wait_s=0)
 
 
 def drop_guard(world: World) -> None:
@@ -450,6 +475,8 @@ PLANTS = {
     "other head": _plant(switch, "wrong_head", mendable=False),
     "missing owner mark": _plant(delete_owner_mark, "seat_wrong"),
     "claim of a removed worker": _plant(claim_for_removed_worker, "claim_left"),
+    "waiting without a question": _plant(lose_question, "question_gone"),
+    "question of a task that continues": _plant(leave_question, "question_left"),
     "forced target": _plant(
         force_target, "landing_lost", "commit_unreachable", mendable=False
     ),

@@ -6,11 +6,14 @@ from functools import partial
 from gitworker.claims.leases import Claim, all_claims, find_claim
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import agree, holds_task
+from gitworker.fsck.rules import agree, holds_task, may_stay_open, waits_for_nothing
+from gitworker.lifecycle.moves import advance_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
+from gitworker.states.task_moves import WorkerTaskEvent
+from gitworker.store.attention.questions import set_withdrawn
 from gitworker.store.backend import expected_guards, restate, restore_guards
 from gitworker.store.claims import release_claim
 from gitworker.store.payloads.payload import Unreadable
@@ -172,3 +175,40 @@ def _release(session: Session, *, claim: Claim) -> None:
         now = find_claim(writer, claim.name)
         if now is not None and not now.is_valid and now.epoch == claim.epoch:
             release_claim(writer, claim.name, claim.holder)
+
+
+def check_questions(picture: Picture) -> Iterator[Finding]:
+    """Find tasks that wait for an answer without a question, and questions without such a task."""
+    states: dict[str, list[str]] = {}
+    for one in picture.questions:
+        states.setdefault(one.task_id, []).append(one.state)
+        task = picture.tasks.get(one.task_id)
+        if not may_stay_open(one.state, task.status if task else None):
+            status = f"is {task.status}" if task else "does not exist"
+            yield Finding(
+                "question_left", f"question {one.id}",
+                f"question {one.id} of {one.worker_id} waits for an answer, but its task"
+                f" {one.task_id} {status}",
+                "withdraws the question", partial(_withdraw, question=one.id),
+            )  # fmt: skip
+    for worker in picture.workers:
+        task = picture.tasks.get(worker.task)
+        if task is None or task.assigned_agent_id != worker.worker_id:
+            continue
+        if waits_for_nothing(task.status, states.get(task.id, ())):
+            yield Finding(
+                "question_gone", task.id,
+                f"task {task.id} waits for an answer, but {worker.worker_id} asks nothing",
+                "lets the task continue", partial(_go_on, worker=worker),
+            )  # fmt: skip
+
+
+def _withdraw(session: Session, *, question: int) -> None:
+    with session.store.write() as writer:
+        set_withdrawn(writer, question)
+
+
+def _go_on(session: Session, *, worker: Worker) -> None:
+    with session.store.write() as writer:
+        advance_task(writer, worker, WorkerTaskEvent.REPLY, actor=session.actor)
+    publish_views(session, worker.worker_id)

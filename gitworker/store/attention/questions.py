@@ -87,6 +87,11 @@ def set_late(writer: Writer, question: int) -> bool:
     return writer.run("questions.expire", question=question) > 0
 
 
+def set_withdrawn(writer: Writer, question: int) -> None:
+    """Record that a question no longer waits for its answer."""
+    writer.run("questions.withdraw", question=question)
+
+
 def set_delivered(writer: Writer, question: int, *, now: int) -> None:
     """Record that the answer has reached the agent."""
     writer.run("questions.deliver", question=question, now=now)

@@ -35,3 +35,16 @@ def test_ages() -> None:
     assert [rules.is_left(age) for age in (60_000, 60_001)] == [False, True]
     day = 24 * 60 * 60 * 1000
     assert [rules.is_forgotten(age) for age in (day, day + 1)] == [False, True]
+
+
+def test_questions_and_their_tasks() -> None:
+    """A task waits for an open question, and an open question for a task that waits."""
+    waiting = [rules.waits_for_nothing(status, ("late",)) for status in T]
+    assert waiting == [status is T.WAITING_INPUT for status in T]
+    assert not rules.waits_for_nothing(T.WAITING_INPUT, ("late", "open"))
+    at_work = {T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT}
+    assert {status for status in T if rules.may_stay_open("open", status)} == at_work - {
+        T.IN_PROGRESS
+    }
+    assert {status for status in T if rules.may_stay_open("late", status)} == at_work
+    assert not rules.may_stay_open("late", None)

@@ -45,3 +45,6 @@ UPDATE questions SET state = 'late' WHERE id = :question AND state = 'open';
 
 -- name: deliver — the answer has reached the agent
 UPDATE questions SET delivered_at_ms = :now WHERE id = :question AND delivered_at_ms IS NULL;
+
+-- name: withdraw — a question no longer waits for its answer
+UPDATE questions SET state = 'withdrawn' WHERE id = :question AND state IN ('open', 'late');
