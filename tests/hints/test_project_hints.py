@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from gitworker.store.scheduling.projects import charge_project
+from gitworker.store.scheduling.usage import charge_run
 from tests.hints.case import Case, check
 from tests.hints.following import Printed, perform
 from tests.workers.world import World
@@ -30,6 +31,13 @@ def _spent(world: World) -> None:
         charge_project(writer, "web", 10**6)
 
 
+def _used(world: World) -> None:
+    """Let a task use all its tokens."""
+    _having("task add a --budget 1M")(world)
+    with world.session().store.write() as writer:
+        charge_run(writer, worker="auth", task="a", tokens=10**6)
+
+
 ARCHIVED = _having("project add web", "project archive web")
 ADD_AGENT = "agent add ada --type command --command true"
 CASES = {
@@ -51,6 +59,10 @@ CASES = {
         _having(ADD_AGENT), W + ADD_AGENT, W + "agent show {}", instead=True
     ),
     "agent-unknown": Case(_having("init"), W + "agent show lost", W + "agent list"),
+    "inbox-project": Case(
+        _spent, W + "inbox --json", W + "project edit {} --budget <number>"
+    ),
+    "inbox-task": Case(_used, W + "inbox --json", W + "task edit {} --budget <number>"),
     "spent": Case(_spent, W + "task why a --json", W + "project edit {} --budget <number>"),
 }  # fmt: skip
 

@@ -49,6 +49,7 @@ def in_review(world: World) -> None:
 
 CASES = {
     "inbox": Case(asks, W + "inbox --json", REPLY),
+    "inbox-several": Case(asks_twice, W + "inbox --json", W + "reply -q {} {} <text>"),
     "status": Case(asks, W + "status --json", REPLY),
     "questions": Case(asks, W + "questions --json", REPLY),
     "wait": Case(asks, W + "wait auth --timeout 0", REPLY, instead=True),

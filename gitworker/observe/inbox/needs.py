@@ -13,6 +13,7 @@ from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.inbox.rules import (
     BLOCKED,
+    BUDGET,
     IDLE,
     LANDING,
     MESSAGE,
@@ -23,23 +24,27 @@ from gitworker.observe.inbox.rules import (
     REVIEW,
     URGENCY,
     answer_command,
+    budget_command,
+    budget_words,
     can_be_answered,
     is_asked,
     is_open_question,
     need_of,
+    stops_work,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
-from gitworker.store.attention.questions import find_question
+from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
 from gitworker.store.records.run_results import find_run_request
+from gitworker.store.scheduling.usage import used_budgets
 from gitworker.store.tasks import find_task
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import all_workers, find_worker
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
     from gitworker.repo.worktrees.trouble import Trouble
     from gitworker.session import Session
+    from gitworker.states.question import Question
     from gitworker.store.api import Reader
     from gitworker.store.windows import QueueWindow
     from gitworker.store.workers import Worker
@@ -67,7 +73,8 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
         workers = list(_workers(reader, session, is_landing=is_landing))
         messages = list(_messages(reader, session, limit))
         known = {one.source for one in (*workers, *messages) if one.kind != MESSAGE}
-        items = [*workers, *troubles_of_others(reader, session, known), *messages]
+        troubles = troubles_of_others(reader, session, known)
+        items = [*workers, *troubles, *_budgets(reader), *messages]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     shown = with_findings(session, items[:limit])
     return Inbox(session.actor, clock.now_ms(), tuple(shown), has_more=len(items) > limit)
@@ -156,6 +163,17 @@ def _command(reader: Reader, worker: Worker, kind: str, last: LastRun | None) ->
     )  # fmt: skip
 
 
+def _budgets(reader: Reader) -> Iterator[InboxItem]:
+    """Yield the budgets that stop work: those of projects, then those of tasks."""
+    now = clock.now_ms()
+    for one in used_budgets(reader):
+        if stops_work(one.tasks):
+            yield InboxItem(
+                BUDGET, one.task or one.project, budget_words(one.task, one.used, one.budget), now,
+                command=budget_command(one.project, one.task), task=one.task,
+            )  # fmt: skip
+
+
 def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxItem]:
     cursor = cursor_of(reader, session.actor)
     for message in unanswered_messages(reader, session.actor, limit=limit):
@@ -177,7 +195,7 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             item.source,
             asked.shown if asked else item.text,
             item.since_ms,
-            command=f"git worker reply {asked.worker_id} <text>"
+            command=_reply(reader, asked)
             if asked
             else item.command or f"{answer_command(item.source, message.seq)}   # or: {READ}",
             task=item.task,
@@ -185,3 +203,10 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             id=item.id,
             payload=item.payload,
         )
+
+
+def _reply(reader: Reader, asked: Question) -> str:
+    """Return the command that answers a question; its number is named if there are several."""
+    if len(unanswered_questions(reader, asked.worker_id)) > 1:
+        return f"git worker reply -q {asked.id} {asked.worker_id} <text>"
+    return f"git worker reply {asked.worker_id} <text>"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gitworker.model.message import MessageType
+from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.rules_text import one_line, quoted
 from gitworker.states.question import LATE, OPEN
@@ -51,10 +52,16 @@ IDLE = "idle"
 PAUSED = "paused"
 QUESTION = "question"
 MESSAGE = "message"
+BUDGET = "budget"
 STATE = "branch"  # the state of a branch or worktree, which is no message
 URGENCY = (
-    QUESTION, BLOCKED, FAILED, "stale", PAUSED, IDLE, STATE, RETURNED, REVIEW, LANDING, MESSAGE,
+    QUESTION, BLOCKED, FAILED, "stale", BUDGET, PAUSED, IDLE, STATE, RETURNED, REVIEW, LANDING,
+    MESSAGE,
 )  # fmt: skip
+# Tasks in these statuses need no agent, so their budget stops nothing.
+WITHOUT_AGENT = frozenset(
+    {TaskStatus.COMPLETED, TaskStatus.CANCELLED, TaskStatus.VERIFYING, TaskStatus.AWAITING_APPROVAL}
+)
 ENDED = frozenset({WorkerState.IDLE, WorkerState.COMPLETED, WorkerState.FAILED})
 
 
@@ -93,6 +100,24 @@ def is_open_question(
     if type != MessageType.QUESTION:
         return False
     return is_unread or state is None or (is_current and state not in ENDED)
+
+
+def stops_work(tasks: Collection[TaskStatus]) -> bool:
+    """Return whether a budget that is reached stops one of the tasks with these statuses."""
+    return not WITHOUT_AGENT.issuperset(tasks)
+
+
+def budget_words(task: str | None, used: int, budget: int) -> str:
+    """Return the effect of a budget that is reached: of a task, or of a project without one."""
+    effect = "no agent starts on it" if task else "none of its tasks starts"
+    return f"{used:,} of {budget:,} tokens are used, so {effect}"
+
+
+def budget_command(project: str, task: str | None) -> str:
+    """Return the command that raises a budget."""
+    if task is not None:
+        return f"git worker task edit {task} --budget <number>"
+    return f"git worker project edit {project} --budget <number>"
 
 
 def is_asked(type: str) -> bool:

@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.task import TaskStatus
+from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.agents import charge_agent, find_agent_of_worker
-from gitworker.store.scheduling.projects import DEFAULT, charge_project
+from gitworker.store.scheduling.projects import DEFAULT, all_projects, charge_project
 
 if TYPE_CHECKING:
-    from gitworker.store.api import Writer
+    from collections.abc import Mapping
+
+    from gitworker.store.api import Reader, Writer
+
+
+class UsedBudget(NamedTuple):
+    """A budget that is reached, in tokens: that of a task, or of a project with its tasks.
+
+    `tasks` is the number of tasks in each status: of the project, or 1 for the task itself.
+    """
+
+    project: str
+    task: str | None
+    used: int
+    budget: int
+    tasks: Mapping[TaskStatus, int]
+
+
+def used_budgets(reader: Reader) -> list[UsedBudget]:
+    """Return the budgets that are reached: those of projects by id, then those of tasks by id."""
+    over = [
+        one
+        for one in all_projects(reader)
+        if one.budget_limit is not None and one.total_tokens_used >= one.budget_limit
+    ]
+    counts = count_by_project(reader) if over else {}
+    found = [
+        UsedBudget(
+            one.id, None, one.total_tokens_used, one.budget_limit or 0, counts.get(one.id, {})
+        )
+        for one in over
+    ]
+    for row in reader.rows("tasks.over_budget"):
+        tasks = {TaskStatus(row["status"]): 1}
+        used, budget = row["tokens_used"], row["budget"]
+        found.append(UsedBudget(row["project_id"], row["id"], used, budget, tasks))
+    return found
 
 
 def charge_run(writer: Writer, *, worker: str, task: str, tokens: int) -> None:

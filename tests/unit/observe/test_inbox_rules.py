@@ -5,15 +5,19 @@ from typing import Any
 
 import pytest
 
+from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.rules import (
     TEXT_SHOWN,
+    budget_command,
+    budget_words,
     command_for,
     is_old_warning,
     is_open_question,
     is_settled,
     need_of,
     render_brief,
+    stops_work,
     summary_of,
 )
 
@@ -175,3 +179,13 @@ def test_settled_verdicts() -> None:
     assert all(is_settled(summary) for summary in settled)
     assert not is_settled("changes_requested: approved by no one")
     assert not is_settled("withdrawn: undo")
+
+
+def test_budgets_that_are_reached() -> None:
+    """A budget needs a person while one of its tasks needs an agent."""
+    assert stops_work([TaskStatus.COMPLETED, TaskStatus.READY])
+    assert not stops_work([TaskStatus.COMPLETED, TaskStatus.AWAITING_APPROVAL])
+    assert budget_words("a", 1200, 1000).startswith("1,200 of 1,000 tokens are used, so no agent")
+    assert "none of its tasks" in budget_words(None, 5, 5)
+    assert budget_command("web", "a") == "git worker task edit a --budget <number>"
+    assert budget_command("web", None) == "git worker project edit web --budget <number>"

@@ -29,9 +29,9 @@ def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None
 
     hq (every caller outside a worker's worktree) sees questions, blocked, failed, stale and paused
     workers, idle ones (the agent ended and handed nothing in), returned work without an agent,
-    reviews, approved work that has not landed, and messages to hq. Nothing is acknowledged: a thing
-    is shown until it is settled, a message until it is answered or read with
-    `git worker msg poll`.
+    reviews, approved work that has not landed, budgets that stop work, and messages to hq. Nothing
+    is acknowledged: a thing is shown until it is settled, a message until it is answered or read
+    with `git worker msg poll`.
 
     \b
       git worker inbox

@@ -139,6 +139,9 @@ ALTER TABLE tasks ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';
 -- The tokens that the agents of the task have used, and those that they may use (NULL: any number).
 ALTER TABLE tasks ADD COLUMN tokens_used INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN budget_tokens INTEGER;
+-- for: tasks.over_budget
+CREATE INDEX idx_tasks_over_budget ON tasks(id)
+WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens;
 -- for: runs.of_task
 CREATE INDEX idx_runs_task ON runs(task_id, id);
 

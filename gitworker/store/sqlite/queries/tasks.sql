@@ -86,3 +86,8 @@ SELECT MIN(resume_after_ms) AS at_ms FROM tasks INDEXED BY idx_tasks_failed WHER
 
 -- name: blocked_by — the BLOCKED tasks with this last error
 SELECT id FROM tasks WHERE status = 'BLOCKED' AND last_error = :error ORDER BY id;
+
+-- name: over_budget — the tasks that have used their budget, by id
+SELECT id, status, tokens_used, budget_tokens AS budget, project_id
+FROM tasks INDEXED BY idx_tasks_over_budget
+WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens ORDER BY id;
