@@ -2,11 +2,16 @@
 
 import os
 
+import pytest
+
 from gitworker.agents.hooks.hook_context import HookContext
 from gitworker.agents.hooks.respond import respond
 from gitworker.agents.hooks.rules_dialects import EVENTS
 from gitworker.claims.leases import take_claim
+from gitworker.errors import Conflict
 from gitworker.lifecycle.fail import fail
+from gitworker.questions.ask import ask
+from gitworker.questions.reply import reply
 from gitworker.store.claims import evict_claim
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.workers.review import reject
@@ -52,6 +57,18 @@ def test_a_message_is_heard_once(agent: HookedAgent) -> None:
     assert "The API has changed" in text
     assert "Nothing" not in text
     assert agent.hear("PostToolUse") == ""
+
+
+def test_an_answer_is_heard(agent: HookedAgent) -> None:
+    """The answer to a question whose `ask` has ended is in the next answer of the hook, once."""
+    agent.hear("SessionStart")
+    with pytest.raises(Conflict):
+        ask(agent.world.session(identity="auth"), "Which port?", wait_s=0)
+    assert agent.hear("UserPromptSubmit") == ""
+    reply(agent.world.session(), "t1", "8080")
+    assert "x-answer from hq: 8080" in agent.hear("PostToolUse")
+    assert agent.hear("PostToolUse") == ""
+    assert "You asked: Which port?\n  The answer: 8080" in agent.hear("SessionStart")
 
 
 def test_many_messages_come_in_parts(agent: HookedAgent) -> None:

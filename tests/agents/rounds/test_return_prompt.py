@@ -5,7 +5,7 @@ from pathlib import Path
 from gitworker.agents.rounds.return_prompt import find_return_prompt
 from gitworker.workers.review import reject
 from gitworker.workers.start import resume
-from tests.agents.supervised import SupervisedWorker
+from tests.agents.supervised import COMMIT, SupervisedWorker
 from tests.cli.kit import ok, run
 from tests.workers.world import World
 
@@ -43,3 +43,13 @@ def test_of_any_command(auth: SupervisedWorker) -> None:
     assert "changes were requested.\n\nUse better names\n" in answer.out
     assert answer.out.endswith("The task was:\n\nWrite it\nsame\n")
     assert auth.world.worker("docs").state == "IN_REVIEW"
+
+
+def test_an_answer(auth: SupervisedWorker) -> None:
+    """`resume` gives the answer to a question that the ended agent asked, in the prompt."""
+    root = auth.world.root
+    known = 'grep -q "answer: 80[8]0" "$GITWORKER_PROMPT_FILE"'
+    auth.exec(f"if {known}; then {COMMIT}; else git worker ask 'Which port?' --timeout 0; true; fi")
+    assert ok(root, "reply", "t1", "8080").endswith("next: git worker resume auth")
+    ok(root, "resume", "auth")
+    assert auth.world.states("auth", "t1")[0] == "IN_REVIEW"
