@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
@@ -11,9 +13,11 @@ from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.orchestrator.rules_summary import (
     WORDS,
+    Result,
     TaskFacts,
     TaskResult,
     action_text,
+    count_others,
     exit_status,
     has_ended,
     is_open_dependency,
@@ -21,10 +25,13 @@ from gitworker.orchestrator.rules_summary import (
     result_of,
     totals,
 )
-from gitworker.store.tasks import StoredTask, all_statuses, all_tasks, open_dependencies
+from gitworker.store.records.screens import read_task_rows
+from gitworker.store.records.task_queue import count_by_status
+from gitworker.store.tasks import StoredTask, find_task, open_dependencies
+from gitworker.tasks.rules_task_list import LISTED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from gitworker.orchestrator.facts import Picture, Slot
     from gitworker.orchestrator.rules_next import Plan
@@ -32,21 +39,26 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader
 
 HEAD = ("TASK", "RESULT", "WORKER", "DETAIL")
+LISTED_MAX = 1000  # tasks, unless a run has touched more
+OPEN = tuple(status for status in LISTED if not has_ended(status))
 
 
 class RunSummary(NamedTuple):
-    """The results of a run by task, its exit status, and the command that comes next."""
+    """The results of a run by task, its exit status, and the command that comes next.
+
+    `others` counts the further tasks that have not ended.
+    """
 
     results: tuple[TaskResult, ...]
     status: int
     next_command: str | None
+    others: Mapping[Result, int] = MappingProxyType({})
 
 
-def read_open(session: Session) -> list[str]:
-    """Return the ids of the tasks that have not ended."""
-    with session.store.read() as reader:
-        statuses = all_statuses(reader)
-    return [task for task, status in statuses.items() if not has_ended(status)]
+def with_open(reader: Reader, scope: Collection[str]) -> set[str]:
+    """Return a set of tasks, filled up with the first of those that have not ended."""
+    left = max(0, LISTED_MAX - len(scope))
+    return {*scope, *(row.id for row in read_task_rows(reader, OPEN, limit=left))}
 
 
 def read_results(
@@ -70,18 +82,18 @@ def read_summary(
     lands: bool,
     is_interrupted: bool,
 ) -> RunSummary:
-    """Return the results of the tasks in `scope`, and of those that are open now."""
+    """Return the results of the tasks in `scope`, and of the first of those that are open now."""
     holders = _holders(picture)
     with session.store.read() as reader:
-        results = tuple(
-            _result(reader, task, holders.get(task.id), obstacles)
-            for task in all_tasks(reader)
-            if task.id in scope or not has_ended(task.status)
-        )
+        names = with_open(reader, scope)
+        tasks = [task for name in sorted(names) if (task := find_task(reader, name)) is not None]
+        results = tuple(_result(reader, one, holders.get(one.id), obstacles) for one in tasks)
+        others = count_others(count_by_status(reader), [one.status for one in tasks])
     return RunSummary(
         results,
-        exit_status(results, is_interrupted=is_interrupted),
+        exit_status((*(one.result for one in results), *others), is_interrupted=is_interrupted),
         next_command(results, lands=lands),
+        others,
     )
 
 
@@ -94,7 +106,9 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
         return "\n".join("\t".join(map(one_line, row)) for row in rows)
     if not rows:
         return "there are no tasks"
-    return "\n".join((*table(HEAD, rows, width=width, color=color), totals(found.results)))
+    return "\n".join(
+        (*table(HEAD, rows, width=width, color=color), totals(found.results, found.others))
+    )
 
 
 def json_summary(found: RunSummary) -> dict[str, Any]:
@@ -107,6 +121,7 @@ def json_summary(found: RunSummary) -> dict[str, Any]:
             }
             for one in found.results
         ],
+        "others": {result.value: number for result, number in found.others.items()},
         "exit_status": found.status, "next": found.next_command,
     }  # fmt: skip
 

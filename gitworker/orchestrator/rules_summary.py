@@ -147,16 +147,29 @@ def is_open_dependency(status: TaskStatus) -> bool:
     return status is TaskStatus.DEFINED
 
 
-def exit_status(results: Iterable[TaskResult], *, is_interrupted: bool) -> int:
+def count_others(
+    statuses: Mapping[TaskStatus, int], listed: Iterable[TaskStatus]
+) -> dict[Result, int]:
+    """Return the number of open tasks of each result that are not among the listed ones."""
+    left = Counter(statuses)
+    left.subtract(Counter(listed))
+    found: Counter[Result] = Counter()
+    for status, number in left.items():
+        if number > 0 and not has_ended(status):
+            found[OF_STATUS[status]] += number
+    return dict(found)
+
+
+def exit_status(results: Iterable[Result], *, is_interrupted: bool) -> int:
     """Return the exit status of a run: 0 only if no task failed or waits for its author."""
     if is_interrupted:
         return INTERRUPTED
-    return int(any(one.result in FAILURES for one in results))
+    return int(any(one in FAILURES for one in results))
 
 
-def totals(results: Collection[TaskResult]) -> str:
+def totals(results: Collection[TaskResult], others: Mapping[Result, int]) -> str:
     """Return the number of tasks of each result: `4 landed, 1 failed`."""
-    numbers = Counter(one.result for one in results)
+    numbers = Counter(one.result for one in results) + Counter(others)
     parts = [f"{numbers[result]} {result}" for result in Result if numbers[result]]
     return ", ".join(parts) or "no tasks"
 

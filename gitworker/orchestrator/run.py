@@ -37,7 +37,13 @@ from gitworker.orchestrator.jobs.check_job import CheckJob
 from gitworker.orchestrator.jobs.chores import Chores
 from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.jobs.qa_job import QaJob
-from gitworker.orchestrator.results import RunSummary, read_open, read_results, read_summary
+from gitworker.orchestrator.results import (
+    LISTED_MAX,
+    RunSummary,
+    read_results,
+    read_summary,
+    with_open,
+)
 from gitworker.orchestrator.rules_next import (
     DEFAULT_AGENT,
     Action,
@@ -102,8 +108,7 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     if order.plan is not None:
         planned = import_plan(session, order.plan, agents=agent_names(session)).tasks
     with Interrupts() as interrupts, listen(session) as waker:
-        work = _Work(session, order, interrupts)
-        work.scope.update(planned)
+        work = _Work(session, order, interrupts, planned[:LISTED_MAX])
         while not work.tick():
             work.wait(waker)
         return work.summary()
@@ -128,7 +133,9 @@ class _Work:
         "verified", "versions",
     )  # fmt: skip
 
-    def __init__(self, session: Session, order: RunOrder, interrupts: Interrupts) -> None:
+    def __init__(
+        self, session: Session, order: RunOrder, interrupts: Interrupts, scope: Sequence[str]
+    ) -> None:
         self.session = session
         self.order = order
         self.interrupts = interrupts
@@ -145,7 +152,8 @@ class _Work:
         self.refused: dict[str, str] = {}  # workers that could not land, with the reason
         self.versions: dict[str, int] = {}  # of their rows at that time
         self.lines: dict[str, str] = {}  # the last line on each task
-        self.scope = set(read_open(session))
+        with session.store.read() as reader:
+            self.scope = with_open(reader, scope)  # the tasks whose results are reported
         self.picture: Picture
         self.plan: Plan
         restart_stopped(session)

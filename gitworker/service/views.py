@@ -50,13 +50,21 @@ class ViewMethods(ServiceBase):
             return read_show(session, self._worker(session, worker))
 
     def list_tasks(
-        self, statuses: Collection[TaskStatus] = (), *, project: str | None = None
+        self,
+        statuses: Collection[TaskStatus] = (),
+        *,
+        project: str | None = None,
+        limit: int | None = None,
     ) -> TaskList:
-        """Return the tasks by id, all or those in one of the statuses, and of a project."""
+        """Return the tasks, all or those in one of the statuses, and of a project.
+
+        Those that wait for a person come first, then those at work, to come, and ended; in each
+        status the last change first. `limit` bounds their number, and the cost.
+        """
         from gitworker.tasks.task_list import read_tasks
 
         with self._reading() as session:
-            return read_tasks(session, statuses, project=project)
+            return read_tasks(session, statuses, project=project, limit=limit)
 
     def task_text(self, task: str | None = None) -> TaskText:
         """Return the title and the text of a task, by its id, its worker or its branch.

@@ -67,11 +67,6 @@ def all_task_ids(reader: Reader) -> list[str]:
     return [row["id"] for row in reader.rows("tasks.ids")]
 
 
-def all_statuses(reader: Reader) -> dict[str, TaskStatus]:
-    """Return the status of every task by id; a tenth of the cost of their rows."""
-    return {row["id"]: TaskStatus(row["status"]) for row in reader.rows("tasks.statuses")}
-
-
 def open_dependencies(reader: Reader, task: str) -> list[str]:
     """Return the ids of the dependencies that are neither satisfied nor waived."""
     return [row["id"] for row in reader.rows("tasks.open_dependencies", task=task)]

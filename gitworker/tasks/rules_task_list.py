@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 STOPPED = frozenset({TaskStatus.BLOCKED, TaskStatus.FAILED})
+LISTED = (  # those that wait for a person, at work, to come, ended
+    TaskStatus.WAITING_INPUT, TaskStatus.FAILED, TaskStatus.BLOCKED, TaskStatus.AWAITING_APPROVAL,
+    TaskStatus.VERIFYING, TaskStatus.PAUSED, TaskStatus.IN_PROGRESS, TaskStatus.ASSIGNED,
+    TaskStatus.READY, TaskStatus.DEFINED, TaskStatus.COMPLETED, TaskStatus.CANCELLED,
+)  # fmt: skip
 ASSIGNABLE = frozenset({TaskStatus.DEFINED, TaskStatus.READY, *STOPPED})
 
 

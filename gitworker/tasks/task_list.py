@@ -1,4 +1,4 @@
-"""task list: every task by id, with its worker and the next command."""
+"""task list: the tasks that wait for a person first, with their workers and next commands."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
-from gitworker.store.records.screens import read_short_rows
-from gitworker.store.records.task_needs import all_open_needs
-from gitworker.store.tasks import StoredTask, all_tasks
+from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
+from gitworker.store.records.task_needs import all_open_needs, open_needs_of
+from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.workers import Worker, all_workers
 from gitworker.tasks.projects.change_project import require_project
 from gitworker.tasks.rules_task_list import (
+    LISTED,
     blocked_by_text,
     has_ended,
     json_blocked_by,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
 
+PAGE = 100  # tasks on a terminal
 HEAD = ("TASK", "STATUS", "WORKER", "NEXT", "REASON")
 
 
@@ -44,18 +46,30 @@ class ListedTask(NamedTuple):
 
 
 class TaskList(NamedTuple):
-    """The tasks by id."""
+    """The tasks in the order of `LISTED`, the last change first; `total` counts those left out."""
 
     tasks: tuple[ListedTask, ...]
+    total: int = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether tasks were left out."""
+        return self.total > len(self.tasks)
 
 
 def read_tasks(
-    session: Session, statuses: Collection[TaskStatus] = (), *, project: str | None = None
+    session: Session,
+    statuses: Collection[TaskStatus] = (),
+    *,
+    project: str | None = None,
+    limit: int | None = None,
 ) -> TaskList:
     """Read every task, or those in one of the statuses and of a project, in one snapshot.
 
-    Raises NotFound for an unknown project.
+    With `limit` only the first ones, at a cost that does not depend on their number. Raises
+    NotFound for an unknown project.
     """
+    wanted = [one for one in LISTED if not statuses or one in statuses]
     reading = Reading(session.actor, session.settings.review_self)
     with session.store.read() as reader:
         if project is not None:
@@ -64,7 +78,12 @@ def read_tasks(
         for one in sorted(all_workers(reader), key=lambda one: one.state_changed_at_ms):
             if one.task_id:
                 workers[one.task_id] = one
-        open_needs = all_open_needs(reader)
+        rows = read_task_rows(reader, wanted, project=project, limit=limit)
+        if limit is None:
+            open_needs = all_open_needs(reader)
+        else:
+            open_needs = {row.id: open_needs_of(reader, row.id) for row in rows}
+        counts = count_by_project(reader)
         repeatable = {row.worker_id for row in read_short_rows(reader) if row.can_repeat}
         return TaskList(
             tuple(
@@ -75,10 +94,11 @@ def read_tasks(
                     reading=reading,
                     repeatable=repeatable,
                 )  # fmt: skip
-                for task in all_tasks(reader)
-                if (not statuses or task.status in statuses) and project in (None, task.project_id)
-            )
-        )
+                for task in rows
+            ),
+            sum(counts[one].get(status, 0) for one in counts for status in wanted
+                if project in (None, one)),
+        )  # fmt: skip
 
 
 def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
@@ -91,7 +111,10 @@ def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
         return "\n".join("\t".join(map(one_line, row)) for row in rows)
     if not rows:
         return "no such task: git worker status"
-    return "\n".join(table(HEAD, rows, width=width, color=color))
+    lines = table(HEAD, rows, width=width, color=color)
+    if found.has_more:
+        lines.append(f"{len(rows)} of {found.total} tasks; --all lists all")
+    return "\n".join(lines)
 
 
 def json_tasks(found: TaskList) -> dict[str, Any]:
@@ -105,12 +128,13 @@ def json_tasks(found: TaskList) -> dict[str, Any]:
                 "blocked_by": json_blocked_by(one.blocked_by), "project": one.project,
             }
             for one in found.tasks
-        ]
+        ],
+        "more": found.has_more,
     }  # fmt: skip
 
 
 def _listed(
-    task: StoredTask,
+    task: TaskRow,
     worker: Worker | None,
     waits_for: tuple[OpenNeed, ...],
     *,
@@ -130,8 +154,8 @@ def _listed(
             task.id,
             task.status,
             waits_for=[need.task for need in waits_for],
-            retries_left=task.retries_left,
-            held=task.held,
+            retries_left=bool(task.retries_left),
+            held=bool(task.held),
         )
     reason = "is held back" if task.held else task.last_error or ""
     if waits_for:

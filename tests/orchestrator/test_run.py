@@ -14,7 +14,7 @@ from gitworker.model.task import VerificationType
 from gitworker.model.task_spec import TaskSpec
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.facts import read_picture
-from gitworker.orchestrator.results import RunSummary
+from gitworker.orchestrator.results import LISTED_MAX, RunSummary, json_summary, render_summary
 from gitworker.orchestrator.run import RunOrder, plan_run, run
 from gitworker.progress import Event, Notice, Progress, ignore
 from gitworker.questions.reply import reply
@@ -381,3 +381,18 @@ def test_an_answer_lets_a_task_go_on(world: World, ask: str) -> None:
     assert reply(world.session(), "port", "8080").next == "git worker resume command-1"
     assert results(carry(world)) == {"port": "landed"}
     world.require_sound()
+
+
+def test_the_summary_is_bounded(world: World) -> None:
+    """A run lists the first open tasks and its own ones; it counts the others."""
+    lines = "".join(f"- [ ] t{number}: Wait\n" for number in range(LISTED_MAX + 20))
+    (world.root / "plan.md").write_text(lines)
+    add(world, "zz")
+    edit_task(world.session(), "zz", TaskFields(priority=1))
+    summary = carry(world, agents=1, begins=1, plan=str(world.root / "plan.md"))
+    assert results(summary)["zz"] == "landed"
+    assert len(summary.results) == LISTED_MAX + 1
+    others = json_summary(summary)["others"]
+    assert sum(others.values()) == 20
+    text = render_summary(summary, width=80, color=False)
+    assert text.splitlines()[-1].startswith("1 landed, ")

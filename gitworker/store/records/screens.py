@@ -1,6 +1,7 @@
 """What `status` and `list` show, read by one query each."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gitworker.model.ids import Branch, Oid, Ref
@@ -65,6 +66,20 @@ class ShortWorkerRow(NamedTuple):
     agent_end: str | None = None
 
 
+class TaskRow(NamedTuple):
+    """A task in short."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    status_changed_at_ms: int
+    assigned_agent_id: str | None
+    retries_left: int
+    held: int
+    last_error: str | None
+    project_id: str
+
+
 class KnownConflict(NamedTuple):
     """Two branches that conflict at their present tips, and the files."""
 
@@ -81,6 +96,24 @@ def read_worker_rows(reader: Reader) -> list[WorkerRow]:
 def read_short_rows(reader: Reader) -> list[ShortWorkerRow]:
     """Return every worker in short, by name."""
     return [ShortWorkerRow(**_typed(row)) for row in reader.rows("observe.list")]
+
+
+def read_task_rows(
+    reader: Reader,
+    statuses: Iterable[TaskStatus],
+    *,
+    project: str | None = None,
+    limit: int | None = None,
+) -> list[TaskRow]:
+    """Return the first `limit` tasks in these statuses, in their order, the last change first."""
+    found: list[TaskRow] = []
+    for status in statuses:
+        left = -1 if limit is None else limit - len(found)
+        if left == 0:
+            break
+        rows = reader.rows("observe.tasks", status=status, project=project, limit=left)
+        found += [TaskRow(status=status, **row) for row in rows]
+    return found
 
 
 def _typed(row: Row) -> dict[str, Any]:

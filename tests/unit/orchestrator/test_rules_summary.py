@@ -8,6 +8,7 @@ from gitworker.orchestrator.rules_summary import (
     Result,
     TaskFacts,
     action_text,
+    count_others,
     exit_status,
     has_ended,
     is_news,
@@ -56,10 +57,9 @@ def test_every_status_has_a_result() -> None:
 
 def test_exit_status() -> None:
     """A failed task makes the status 1, an interrupt 130."""
-    landed, failed = result_of(TaskFacts("t", S.COMPLETED)), result_of(TaskFacts("t", S.BLOCKED))
-    assert exit_status([landed], is_interrupted=False) == 0
-    assert exit_status([landed, failed], is_interrupted=False) == 1
-    assert exit_status([landed], is_interrupted=True) == 130
+    assert exit_status([Result.LANDED], is_interrupted=False) == 0
+    assert exit_status([Result.LANDED, Result.FAILED], is_interrupted=False) == 1
+    assert exit_status([Result.LANDED], is_interrupted=True) == 130
 
 
 def test_totals_and_next_command() -> None:
@@ -68,8 +68,10 @@ def test_totals_and_next_command() -> None:
     failed = result_of(TaskFacts("f", S.BLOCKED, "a-2"))
     alone = result_of(TaskFacts("g", S.BLOCKED))
     landed = result_of(TaskFacts("l", S.COMPLETED))
-    assert totals([failed, landed, landed]) == "2 landed, 1 failed"
-    assert totals([]) == "no tasks"
+    others = count_others({S.COMPLETED: 9, S.BLOCKED: 9, S.READY: 4, S.PAUSED: 1}, [S.READY] * 3)
+    assert others == {Result.READY: 1, Result.WAITING: 1}
+    assert totals([failed, landed, landed], others) == "2 landed, 1 ready, 1 waiting, 1 failed"
+    assert totals([], {}) == "no tasks"
     assert next_command([failed, review], lands=False) == "git worker land --all"
     assert next_command([failed, review], lands=True) == "git worker land a-1"
     assert next_command([landed, failed], lands=True) == "git worker show a-2"

@@ -91,6 +91,10 @@ ON tasks(project_id, priority, created_at_ms, position, id)
 WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
 -- Its place is taken by the index above.
 DROP INDEX idx_tasks_ready;
+-- for: observe.tasks
+CREATE INDEX idx_tasks_listed ON tasks(status, status_changed_at_ms DESC, id);
+-- Its place is taken by the index above.
+DROP INDEX idx_tasks_status;
 
 -- The number of tasks of each project in each status, so that screens cost the same among any number
 -- of tasks. Only the triggers below change it.

@@ -157,3 +157,9 @@ ORDER BY a.agent_id;
 
 -- name: has_workstreams — whether there is a workstream that is not archived
 SELECT EXISTS (SELECT 1 FROM workstreams WHERE archived_at_ms IS NULL) AS found;
+
+-- name: tasks — the tasks in a status, the last change first
+SELECT id, title, status_changed_at_ms, assigned_agent_id, retry_count < max_retries AS retries_left,
+    held, last_error, project_id
+FROM tasks WHERE status = :status AND (:project IS NULL OR project_id = :project)
+ORDER BY status_changed_at_ms DESC, id LIMIT :limit;

@@ -12,9 +12,6 @@ FROM tasks WHERE id = :task;
 -- name: ids — the ids of all tasks
 SELECT id FROM tasks;
 
--- name: statuses — the status of every task
-SELECT id, status FROM tasks ORDER BY id;
-
 -- name: by_id — one task
 SELECT id, title, status, priority, held, version, status_changed_at_ms, retry_count, max_retries, recovery_count,
     requires_approval, assigned_agent_id, branch_name, resume_after_ms, workstream_id, critical,

@@ -1,0 +1,28 @@
+"""`task list`: the order of the tasks, and a page of them."""
+
+from gitworker.model.task import TaskStatus
+from gitworker.tasks.task_list import json_tasks, read_tasks, render_tasks
+from tests.tasks.test_queue import add
+from tests.workers.world import World
+
+
+def test_the_order_and_a_page(world: World) -> None:
+    """Tasks that wait for a person come first, then work, the queue, and the past; -n cuts it."""
+    world.approved("old", "past", {"past.py": "1\n"})
+    world.merge("old")
+    add(world, "free")
+    add(world, "later", "free")
+    world.working("auth", "login", {"login.py": "1\n"})
+    world.in_review("ui", "menu", {"menu.py": "1\n"})
+    session = world.session()
+    found = read_tasks(session)
+    assert [one.task for one in found.tasks] == ["menu", "login", "free", "later", "past"]
+    assert not found.has_more
+    page = read_tasks(session, limit=4)
+    assert page.tasks == found.tasks[:4]
+    assert page.tasks[3].reason == "waits for free"
+    assert json_tasks(page)["more"] is True
+    assert render_tasks(page, width=80, color=False).endswith("4 of 5 tasks; --all lists all")
+    assert "--all" not in render_tasks(found, width=80, color=False)
+    chosen = read_tasks(session, (TaskStatus.READY, TaskStatus.COMPLETED), limit=1)
+    assert ([one.task for one in chosen.tasks], chosen.total) == (["free"], 2)
