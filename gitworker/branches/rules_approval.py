@@ -1,6 +1,6 @@
 """Rules: whether an approval is still valid. Pure.
 
-A commit is recorded as one text (`repo.patches.fingerprints`): its patch id, a digest of author and
+A commit is recorded as one text (`repo.history.patch_ids`): its patch id, a digest of author and
 message, and the digest that its rebase has, if that differs. Older records have the patch id only.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
-from gitworker.mcp.tools import (
+from gitworker.mcp.tool import (
     Answer,
     Tool,
     as_json,
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitworker.mcp.tools import Desk
+    from gitworker.mcp.tool import Desk
 
 INSTRUCTIONS = (
     "You direct the workers of a git repository: agents that each do one task, on a branch and in a"

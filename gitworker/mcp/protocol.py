@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitworker.mcp.rpc import Request
+    from gitworker.mcp.tool import Tool
     from gitworker.mcp.toolbox import Toolbox
-    from gitworker.mcp.tools import Tool
 
 STATELESS = "2026-07-28"
 # 2025-03-26 is left out: it demands batches.

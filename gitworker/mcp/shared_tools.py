@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from gitworker.mcp.tools import Answer, Tool, number, text
+from gitworker.mcp.tool import Answer, Tool, number, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitworker.mcp.tools import Desk
+    from gitworker.mcp.tool import Desk
 
 WAIT_MAX_S = 3600
 READ_AT_ONCE = 200

@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError, Internal, as_gitworker_error
 from gitworker.mcp.rpc import encode
 from gitworker.mcp.rules_hint import tool_of
 from gitworker.mcp.stop import POLLIN, Cancelled, Stop
-from gitworker.mcp.tools import Desk
+from gitworker.mcp.tool import Desk
 
 CHUNK = 1 << 16
 CALL = "--call"  # our own word: `git worker mcp --call` runs one call
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitworker.mcp.caller import Caller
-    from gitworker.mcp.tools import Answer, Tool
+    from gitworker.mcp.tool import Answer, Tool
     from gitworker.progress import Event
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
-from gitworker.mcp.tools import Answer, Tool, as_json, choice, integer, number, text, texts
+from gitworker.mcp.tool import Answer, Tool, as_json, choice, integer, number, text, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitworker.mcp.tools import Desk
+    from gitworker.mcp.tool import Desk
 
 INSTRUCTIONS = (
     "You are {identity}, a worker of gitworker: you work on one task, in your own git worktree, on"

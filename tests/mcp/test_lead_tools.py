@@ -1,7 +1,7 @@
 """The tools of a directing agent: it spawns, looks, reviews, judges and lands."""
 
 from fixtures.repos import Repo
-from gitworker.mcp.tools import TEXT_MAX
+from gitworker.mcp.tool import TEXT_MAX
 from tests.mcp.kit import connected
 from tests.workers.world import World
 

@@ -17,7 +17,7 @@ from gitworker.mcp.rpc import (
     PARSE_ERROR,
 )
 from gitworker.mcp.server import AT_ONCE
-from gitworker.mcp.tools import Answer, Tool
+from gitworker.mcp.tool import Answer, Tool
 from tests.mcp.kit import connected
 from tests.workers.world import World, wait_until
 

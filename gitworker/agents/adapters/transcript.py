@@ -6,8 +6,8 @@ import json
 import threading
 from collections import deque
 
-from gitworker.agents.adapters.dialects import DIALECTS, end_line
 from gitworker.agents.adapters.rules_failure import Failure, find_failure
+from gitworker.agents.adapters.stream_dialects import DIALECTS, end_line
 from gitworker.agents.adapters.stream_facts import StreamFacts, with_end
 
 LINE_MAX_BYTES = 8 * 1024 * 1024  # a longer event is dropped

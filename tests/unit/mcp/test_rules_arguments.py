@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gitworker.errors import Invalid
 from gitworker.mcp.rules_arguments import check_arguments
-from gitworker.mcp.tools import choice, flag, integer, number, text, texts
+from gitworker.mcp.tool import choice, flag, integer, number, text, texts
 
 SCHEMA: dict[str, Any] = {
     "required": ["name"],
