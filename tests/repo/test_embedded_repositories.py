@@ -31,7 +31,10 @@ def with_clone(world: World, worker: str = "auth", *, pushed: bool = False) -> R
     clone.write({"cache.o": "precious\n"})
     if pushed:
         clone.git("push", "-q", "origin", "HEAD:topic")
-    world.git("-c", "advice.addEmbeddedRepo=false", "add", "deep/emb", cwd=place)
+    url = str(world.root.parent / "lib.git")
+    for key, value in (("path", "deep/emb"), ("url", url)):
+        world.git("config", "-f", ".gitmodules", f"submodule.emb.{key}", value, cwd=place)
+    world.git("add", ".gitmodules", "deep/emb", cwd=place)
     world.git("commit", "-qm", "An embedded repository", cwd=place)
     return clone
 
