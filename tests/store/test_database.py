@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.store.sqlite.database import Database, translated
 from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS, WriteGate
 from tests.store.support import foreign, opened, send, wait_until, writer_process
@@ -208,6 +208,18 @@ def test_errors_of_sqlite_are_translated(
     assert type(ours) is kind
     assert ours.code == code
     assert ours.hint or kind is Internal
+
+
+@pytest.mark.parametrize("text", ["\udcff", "a\ud800b"])
+def test_a_text_that_is_not_utf_8(store: Database, text: str) -> None:
+    """A name that the shell passed as other bytes is refused as such, in reads and writes."""
+    with pytest.raises(Invalid, match="is not valid UTF-8"):
+        store.rows("tasks.by_id", task=text)
+    with pytest.raises(Invalid), store.write() as writer:
+        writer.execute(ADD, {"a": text})
+    with pytest.raises(Invalid):
+        store.write_one("tasks.set_title", task="t", title=text)
+    assert cursors(store) == []
 
 
 def _waits_for(bus: Path, pid: int) -> bool:

@@ -12,7 +12,7 @@ import os
 
 import apsw
 
-from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.paths import StatePaths, read_only_error
 from gitworker.store.sqlite.gate import WriteGate
 from gitworker.store.sqlite.queries import query_text
@@ -135,6 +135,8 @@ class Database:
         with self._gate:
             try:
                 self.connection.execute(query_text(query), values)
+            except UnicodeEncodeError as error:
+                raise _bad_text(error) from None
             except apsw.Error as error:
                 raise translated(error, self.path) from error
             changed = self.connection.changes()
@@ -157,6 +159,8 @@ class Database:
             except UnicodeDecodeError:
                 names = tuple(item[0] for item in cursor.get_description())
                 return self._rows_of_bad_text(sql, values or {}, names)
+        except UnicodeEncodeError as error:
+            raise _bad_text(error) from None
         except apsw.Error as error:
             raise translated(error, self.path) from error
         return found
@@ -304,6 +308,11 @@ def _unsynced(path: str, error: OSError) -> Unavailable:
     return Unavailable(
         f"the last write to {path} may not be on disk: {error.strerror}", "df -h", code="disk"
     )
+
+
+def _bad_text(error: UnicodeEncodeError) -> Invalid:
+    """Return the refusal of a name or path of the caller that is not UTF-8."""
+    return Invalid(f"{ascii(error.object)[:80]} is not valid UTF-8")
 
 
 def translated(error: apsw.Error, path: str) -> GitWorkerError:
