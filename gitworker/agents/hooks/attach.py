@@ -27,6 +27,7 @@ from gitworker.worktrees.populate.attached_files import (
     digest,
     drop_attachment,
     find_attachment,
+    has_own_place,
     home_of,
     read_file,
     remove_file,
@@ -52,7 +53,7 @@ def attach_here(session: Session, agent: str, program: str) -> AttachedAgent:
     is changed then.
     """
     local = AGENTS[agent].local
-    tops = _worktrees(session)
+    tops = _worktrees(session, local)
     for top in tops:
         if session.git.at(top).run("--literal-pathspecs", "ls-files", "-z", "--", local).out:
             raise Refused(
@@ -68,9 +69,9 @@ def attach_here(session: Session, agent: str, program: str) -> AttachedAgent:
 def detach_here(session: Session, agent: str) -> AttachedAgent:
     """Remove our hooks from the main checkout and all worktrees, also those in the pool."""
     local = AGENTS[agent].local
-    tops = [*_worktrees(session), *(one.tree for one in list_parked(open_pool(session)))]
+    tops = [*_worktrees(session, local), *(one.tree for one in list_parked(open_pool(session)))]
     paths = [f"{top}/{local}" for top in tops]
-    removed = _detach(local_records(session), agent, paths)
+    removed = _detach(local_records(session), agent, paths, main_top=session.main_top)
     include_again(session.repository.common_dir, local)
     return removed
 
@@ -113,12 +114,18 @@ def local_records(session: Session) -> str:
     return f"{session.paths.root}/{RECORDS}"
 
 
-def _worktrees(session: Session) -> list[str]:
-    """Return the main checkout, if there is one, and the workers' worktrees."""
+def _worktrees(session: Session, local: str) -> list[str]:
+    """Return the main checkout, if there is one, and the workers' worktrees.
+
+    Without a worktree whose branch has a link on the way to `local`: it leads to another place.
+    """
     common_dir = session.repository.common_dir
     with session.store.read() as reader:
         owners = [owner_of(common_dir, worker) for worker in all_workers(reader)]
-    tops = [owner.place for owner in owners if owner is not None and is_present(owner)]
+    places = [owner.place for owner in owners if owner is not None and is_present(owner)]
+    tops = [top for top in places if has_own_place(top, local)]
+    for top in set(places) - {*tops}:
+        session.report(Notice(f"{local} in {top} is behind a symbolic link and is left alone"))
     return tops if session.main_top == common_dir else [session.main_top, *tops]
 
 
@@ -146,12 +153,15 @@ def _attach(
     return AttachedAgent(agent, tuple(new))
 
 
-def _detach(records: str, agent: str, paths: Iterable[str]) -> AttachedAgent:
+def _detach(records: str, agent: str, paths: Iterable[str], *, main_top: str = "") -> AttachedAgent:
     known = find_attachment(records, agent)
     if known is None:
         return AttachedAgent(agent, ())
     changed = []
     for path in dict.fromkeys((*known.files, *paths)):
+        top = path.removesuffix(f"/{known.local}")
+        if known.local and top != main_top and not has_own_place(top, known.local):
+            continue  # its branch has put a link in the way since
         current = read_file(path)
         if current is None:
             continue

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gitworker.errors import Naming
 from gitworker.paths import open_regular
+from gitworker.worktrees.populate.place import has_place
 
 SUFFIX = ".json"
 
@@ -141,9 +142,15 @@ def copy_attached(directory: str, worktree: str) -> None:
     """Give a new worktree the agents' files with our hooks, unless it has files of these names."""
     for one in attachments_of(directory):
         path = f"{worktree}/{one.local}"
-        if one.local and not os.path.lexists(path):
+        if one.local and not os.path.lexists(path) and has_own_place(worktree, one.local):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_file(path, one.content.encode())
+
+
+def has_own_place(worktree: str, local: str) -> bool:
+    """Return whether a file of a worktree is in it: no part of the path is a link of its branch."""
+    top = os.path.realpath(worktree)
+    return has_place(top, local) and not os.path.islink(f"{top}/{local}")
 
 
 def _read(path: str) -> Attachment:

@@ -1,5 +1,6 @@
 """agent install and uninstall on real files: restored byte for byte, tracked files untouched."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from gitworker.agents.hooks.attach import (
     attach_here,
     detach_for_user,
     detach_here,
+    local_records,
 )
 from gitworker.agents.hooks.rules_settings import AGENTS
 from gitworker.errors import Invalid, Refused
@@ -19,6 +21,7 @@ from gitworker.repo.pool.parked import list_parked
 from gitworker.service import open_repository
 from gitworker.worktrees.pool.hand_out import open_pool
 from gitworker.worktrees.pool.keep_ready import keep_pool
+from gitworker.worktrees.populate.attached_files import copy_attached
 from tests.workers.world import World, without_heartbeat_daemon
 
 PROGRAM = "/bin/true"
@@ -148,6 +151,40 @@ def test_a_link_stays_a_link(world: World, tmp_path: Path) -> None:
     detach_for_user("claude", env)
     assert link.is_symlink()
     assert real.read_text() == USERS
+
+
+@pytest.mark.parametrize("link", [".claude", LOCAL], ids=["directory", "file"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_links_of_a_branch(world: World, tmp_path: Path, link: str, when: str) -> None:
+    """A link that a worker's branch has on the way to the file is never written through."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if when == "after":
+        install(world)
+    place = world.root / "worktrees/t1"
+    shutil.rmtree(place / ".claude", ignore_errors=True)
+    (place / link).parent.mkdir(exist_ok=True)
+    (place / link).symlink_to(outside if link == ".claude" else outside / "theirs.json")
+    theirs = outside / ("settings.local.json" if link == ".claude" else "theirs.json")
+    theirs.write_bytes((world.root / LOCAL).read_bytes() if when == "after" else b"{}")
+    before = files_of(outside)
+    installed = install(world)
+    assert installed.files == (str(world.root / LOCAL),)
+    detach_here(world.session(), "claude")
+    assert files_of(outside) == before
+    assert not (world.root / ".claude").exists()
+
+
+def test_a_new_worktree_with_a_link(world: World, tmp_path: Path) -> None:
+    """A new worktree whose commit has a link for the agent's directory gets no file behind it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    install(world)
+    place = Path(world.spawn("docs", "t2").path)
+    shutil.rmtree(place / ".claude")
+    (place / ".claude").symlink_to(outside)
+    copy_attached(local_records(world.session()), str(place))
+    assert files_of(outside) == {}
 
 
 def test_a_user_without_settings(tmp_path: Path) -> None:
