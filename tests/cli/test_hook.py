@@ -85,7 +85,9 @@ def test_a_worktree_of_claude_is_a_worker(scene: Scene) -> None:
     assert not worktree.exists()
 
 
-@pytest.mark.parametrize("input", [b"", b"[]", b"{}", b'{"name": 7}', b"\xff", b'{"name": "/"}'])
+@pytest.mark.parametrize(
+    "input", [b"", b"[]", b"{}", b'{"name": 7}', b"\xff", b'{"name": "/"}', b"[" * 99_999]
+)
 def test_a_bad_input_makes_no_worktree(scene: Scene, input: bytes) -> None:
     """Without a usable name no worktree is made, and the agent sees a failure."""
     assert run(scene.root, "hook", "WorktreeCreate", stdin=input).status == 2

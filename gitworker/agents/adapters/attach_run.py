@@ -113,16 +113,18 @@ def _opencode(
     """Return the variable with the user's settings for one run, our server and our plugin."""
     try:
         settings = json.loads(env.get(OPENCODE_SETTINGS) or "{}")
-    except ValueError:
-        return {}
+        settings = {**settings, "mcp": {**settings.get("mcp", {})}}
+        plugins = [*settings.get("plugin", ())]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}  # OpenCode itself reports them
     ours: dict[str, Any] = json.loads(server[OPENCODE_SETTINGS])
-    settings["mcp"] = {**settings.get("mcp", {}), SERVER: ours["mcp"][SERVER]}
+    settings["mcp"][SERVER] = ours["mcp"][SERVER]
     assert worker.worktree is not None
     if worker.admin_dir is not None and not _is_installed(
         "opencode", worker.worktree, program, env
     ):
         path = _write(worker.admin_dir, PLUGIN_FILE, attached(None, "opencode", program))
-        settings["plugin"] = [*settings.get("plugin", ()), f"file://{quote(path)}"]
+        settings["plugin"] = [*plugins, f"file://{quote(path)}"]
     own = {name.lower() for name in env}
     start = {name: value for name, value in ONE_ATTEMPT.items() if name not in own}
     return {OPENCODE_SETTINGS: json.dumps(settings), START_ONLY: " ".join(start), **start}

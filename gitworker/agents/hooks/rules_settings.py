@@ -176,7 +176,7 @@ def _command(event: str, program: str) -> str:
 def _parse(text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text) if text and text.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid(f"the file is not plain JSON: {error}") from None
     if not isinstance(found, dict):
         raise Invalid("the file is not a JSON object")

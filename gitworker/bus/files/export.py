@@ -267,7 +267,7 @@ def _adopt(file: int, known: tuple[int, int], until: int) -> tuple[int, int]:
         for line in lines:
             try:
                 seq = int(json.loads(line)["seq"])
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 break
             if not after < seq <= until or not line.endswith(b"\n"):
                 break

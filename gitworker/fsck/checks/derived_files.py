@@ -136,7 +136,7 @@ def _is_older(line: bytes, seq: int) -> bool:
     """Return whether a line of bus.jsonl is older than a sequence number."""
     try:
         return int(json.loads(line)["seq"]) < seq
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return False
 
 
@@ -242,7 +242,7 @@ def _read_json(path: str) -> dict[str, Any] | None:
     try:
         with open(path, encoding="utf-8", opener=open_regular) as file:
             found = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -81,6 +81,6 @@ def json_returned(returned: ReturnedWork | None) -> dict[str, Any] | None:
 def _detail(text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

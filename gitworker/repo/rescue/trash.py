@@ -422,7 +422,7 @@ def _entries(trash_root: str, name: str = "") -> Iterator[TrashEntry]:
         try:
             with open(f"{path}/record", "rb", opener=open_regular) as file:
                 yield TrashEntry(path=path, **json.loads(file.read()))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             continue  # not an entry, or one that was never begun
 
 

@@ -192,7 +192,7 @@ def from_text(kind: str, text: str) -> Payload:
     try:
         found = json.loads(text)
         return from_dict(kind, found)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Unreadable(text)
 
 

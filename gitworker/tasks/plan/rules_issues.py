@@ -52,7 +52,7 @@ def parse_issues(text: str) -> list[PlannedTask]:
         issues: list[dict[str, Any]] = json.loads(text)
         open_issues = [one for one in issues if one["state"] == "OPEN"]
         tasks = [_task(one) for one in reversed(open_issues)]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Invalid(f"gh printed no list of issues: {str(error)[:80]}", code="bad_plan") from None
     if len(issues) > ISSUES_MAX:
         raise Invalid(f"the label has more than {ISSUES_MAX} issues", code="bad_plan")

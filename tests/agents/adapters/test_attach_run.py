@@ -147,8 +147,9 @@ def test_opencode(worker: Worker, tmp_path: Path) -> None:
     slow = attach_run("opencode", worker, [], environment(tmp_path, NPM_CONFIG_FETCH_RETRIES="5"))
     assert slow.variables["GITWORKER_START_ONLY"] == "npm_config_fetch_timeout"
     assert "npm_config_fetch_retries" not in slow.variables
-    broken = environment(tmp_path, OPENCODE_CONFIG_CONTENT="{")
-    assert attach_run("opencode", worker, [], broken).variables == {}
+    for text in ("{", "[]", '{"mcp": 5}', '{"plugin": 5}', "[" * 99_999):
+        broken = environment(tmp_path, OPENCODE_CONFIG_CONTENT=text)
+        assert attach_run("opencode", worker, [], broken).variables == {}
 
 
 def test_other_agents(worker: Worker, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def _argument(event: str) -> str:
     """Return the argument of an event from the agent's JSON; raise Invalid without one."""
     try:
         fields = json.loads(read_payload("-", max_bytes=INPUT_MAX_BYTES))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid(f"standard input is not JSON: {error}") from None
     keys = WORKTREE_KEYS[event]
     for key in keys:

@@ -81,7 +81,8 @@ def test_a_new_program_replaces_the_old_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}', "{} // comment", "7"]
+    "text",
+    ["[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}', "{} // comment", "7", "[" * 99_999],
 )
 def test_other_forms_are_refused(text: str) -> None:
     """A file that we cannot extend without loss is refused."""

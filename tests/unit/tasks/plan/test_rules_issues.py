@@ -36,7 +36,9 @@ def test_open_issues_are_tasks() -> None:
     assert styles.fields.text.startswith("Style it\n\nNicely.\n\nNeeds: #3, #2\n")
 
 
-@pytest.mark.parametrize("text", ["", "no issues", '{"a": 1}', '[{"number": 1}]', "[1]"])
+@pytest.mark.parametrize(
+    "text", ["", "no issues", '{"a": 1}', '[{"number": 1}]', "[1]", "[" * 99_999]
+)
 def test_other_output_is_refused(text: str) -> None:
     """Output that is no list of issues changes nothing."""
     with pytest.raises(Invalid, match="gh printed no list of issues"):
