@@ -11,6 +11,13 @@ from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
 from gitworker.store.api import Writer
+from gitworker.store.planning.workstreams import (
+    Share,
+    insert_workstream,
+    set_member,
+    shares_of,
+    sums_of,
+)
 from gitworker.store.records.runs import find_prompt
 from gitworker.store.records.task_needs import (
     all_needs,
@@ -35,6 +42,7 @@ from gitworker.store.records.task_specs import (
     update_task_spec,
 )
 from gitworker.store.scheduling.projects import charge_project, insert_project, update_project
+from gitworker.store.scheduling.usage import charge_run
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
 from gitworker.store.tasks import assign_task, require_stored_task, unblocked_tasks
@@ -179,12 +187,15 @@ def test_the_order_of_the_queue(store: Database) -> None:
         ("task_queue.counts", "task_counts"),
         ("tasks.next_retry", "idx_tasks_failed"),
         ("observe.tasks", "idx_tasks_listed"),
+        ("workstreams.shares", "workstream_counts"),
+        ("workstreams.sums", "workstream_counts"),
+        ("observe.seat_transitions", "idx_transitions_screen"),
     ],
 )
 def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
     """Queries that every round asks walk an index and sort nothing."""
     asked = "EXPLAIN QUERY PLAN " + query_text(query)
-    values = {"limit": 5, "now": 5, "project": "default", "status": "READY"}
+    values = {"limit": 5, "now": 5, "project": "default", "status": "READY", "id": "login"}
     plan = [row["detail"] for row in store.execute(asked, values)]
     assert len(plan) == 1
     assert index in plan[0]
@@ -206,6 +217,26 @@ def test_tasks_are_counted_by_triggers(store: Database) -> None:
         assert count_by_project(writer) == {
             "web": {TaskStatus.CANCELLED: 1}, "default": {TaskStatus.DEFINED: 2}
         }  # fmt: skip
+
+
+def test_tasks_of_workstreams_are_counted_by_triggers(store: Database) -> None:
+    """The counts of a workstream follow its tasks: members, statuses, retries and tokens."""
+    with store.write() as writer:
+        for name in ("login", "logout"):
+            insert_workstream(writer, name, title="", validation=(), now=1)
+        add(writer, "a")
+        insert_task_spec(writer, TaskSpec("b", critical=False, workstream_id="login"), now=1)
+        set_member(writer, "login", "a")
+        defined = TaskStatus.DEFINED
+        assert shares_of(writer, "login") == [Share(defined, False, 1), Share(defined, True, 1)]
+        move(writer, "a", E.DEPS_MET, *START, E.AGENT_FAILED, E.RETRY)
+        charge_run(writer, worker="w", task="a", tokens=70)
+        assert sums_of(writer, "login") == (1, 70)
+        set_member(writer, "logout", "a")
+        assert shares_of(writer, "login") == [Share(defined, False, 1)]
+        assert (sums_of(writer, "login"), sums_of(writer, "logout")) == ((0, 0), (1, 70))
+        set_member(writer, None, "a")
+        assert shares_of(writer, "logout") == []
 
 
 def test_closed_projects_have_no_ready_task(store: Database) -> None:

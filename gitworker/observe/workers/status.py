@@ -42,6 +42,7 @@ from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
+    has_queue,
     has_workstreams,
     read_worker_rows,
 )
@@ -50,6 +51,7 @@ from gitworker.store.records.tips import all_tips
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker.observe.queue.overview import QueueOverview
     from gitworker.observe.workstreams import WorkstreamLine
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -116,6 +118,7 @@ class StatusScreen(NamedTuple):
     operations: tuple[OpenOperation, ...]
     events: tuple[Event, ...]
     workstreams: tuple[WorkstreamLine, ...] = ()
+    queue: QueueOverview | None = None
 
 
 def read_status(
@@ -133,6 +136,7 @@ def read_status(
         operations = unfinished_operations(reader)
         events = read_newest_events(reader, EVENTS_SHOWN)
         workstreams = _workstreams(reader, moment.now_ms)
+        queue = _queue(reader)
         findings = _findings(reader, rows, refs, session)
     shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
     named = set(refs.values()) if every_subject else shown
@@ -150,7 +154,17 @@ def read_status(
         ),
         events=events,
         workstreams=workstreams,
+        queue=queue,
     )
+
+
+def _queue(reader: Reader) -> QueueOverview | None:
+    """Return the agents, the budgets and the next tasks; None without any of them."""
+    if not has_queue(reader):
+        return None
+    from gitworker.observe.queue.overview import read_overview  # 5 ms, only if there are any
+
+    return read_overview(reader)
 
 
 def _workstreams(reader: Reader, now_ms: int) -> tuple[WorkstreamLine, ...]:

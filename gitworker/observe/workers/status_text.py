@@ -48,6 +48,7 @@ COLORS = {"STATE": STATE_COLORS, "LIVE": LIVENESS_COLORS}
 ELASTIC = frozenset({"WORKER", "TASK"})
 NEWS_SHOWN = 200  # characters; a pipe has no width, and a review may be long
 ARROW = "→ "
+EMPTY_QUEUE = {"agents": [], "budgets": [], "queue": {"ready": [], "more": False}}
 
 
 def render_status(
@@ -73,6 +74,10 @@ def render_status(
         from gitworker.observe.workstreams import render_workstreams  # 3 ms, only if there are any
 
         lines += ["", render_workstreams(status.workstreams, width=width or WIDE, color=color)]
+    if status.queue is not None:
+        from gitworker.observe.queue.overview import render_overview  # 5 ms, only if there is any
+
+        lines += render_overview(status.queue, status.now_ms, width=width or WIDE, color=color)
     if status.operations:
         lines += ["", paint("open operations", BOLD, color=color)]
         lines += [cut(_operation_text(one, status.now_ms), width) for one in status.operations]
@@ -89,6 +94,7 @@ def json_status(status: StatusScreen) -> dict[str, Any]:
         "workers": [_json_worker(line, status.now_ms) for line in status.workers],
         "tasks": dict(status.tasks),
         "workstreams": _json_workstreams(status),
+        **(EMPTY_QUEUE if status.queue is None else status.queue.to_json()),
         "operations": [
             {
                 "kind": one.kind, "worker": one.worker, "step": one.step,

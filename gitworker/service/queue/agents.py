@@ -9,7 +9,7 @@ from gitworker.service.open_for_call import ServiceBase
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitworker.tasks.agents.read_agents import ShownAgent
+    from gitworker.observe.queue.agent_use import ShownAgent
 
 
 class AgentMethods(ServiceBase):

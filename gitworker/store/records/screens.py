@@ -137,6 +137,12 @@ def has_workstreams(reader: Reader) -> bool:
     return row is not None and bool(row["found"])
 
 
+def has_queue(reader: Reader) -> bool:
+    """Return whether an agent is registered, a project has a budget, or a task may start."""
+    row = reader.row("observe.has_queue")
+    return row is not None and bool(row["found"])
+
+
 def read_known_conflicts(reader: Reader) -> list[KnownConflict]:
     """Return the conflicts of which the branches' authors were warned and that still exist."""
     return [

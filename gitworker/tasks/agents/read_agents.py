@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.model.agent import AgentState
-from gitworker.model.worker import WorkerState
+from gitworker.observe.queue.agent_use import ShownAgent, shown_agents
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.store.records.task_specs import find_task_spec
-from gitworker.store.scheduling.agents import (
-    RegisteredAgent,
-    all_registered,
-    slots_of,
-)
+from gitworker.store.scheduling.agents import slots_of
 from gitworker.tasks.agents.register import require_registered
 from gitworker.tasks.agents.rules_registered import has_room, may_take
 
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
-    from gitworker.store.scheduling.agents import SlotRow
 
 HEAD = ("AGENT", "TYPE", "STATE", "TASKS", "TOKENS", "CAPABILITIES")
-AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING, WorkerState.STALE})
-
-
-class ShownAgent(NamedTuple):
-    """A registered agent, and its workers."""
-
-    agent: RegisteredAgent
-    slots: tuple[SlotRow, ...]
-
-    @property
-    def at_work(self) -> int:
-        """Return the number of its workers that have begun, or are to begin, a task."""
-        return sum(one.state in AT_WORK for one in self.slots)
 
 
 def read_agents(session: Session) -> list[ShownAgent]:
     """Read every registered agent by name."""
     with session.store.read() as reader:
         return shown_agents(reader)
-
-
-def shown_agents(reader: Reader) -> list[ShownAgent]:
-    """Return the same in the caller's snapshot."""
-    return [ShownAgent(one, tuple(slots_of(reader, one.name))) for one in all_registered(reader)]
 
 
 def read_agent(session: Session, name: str) -> ShownAgent:

@@ -9,6 +9,8 @@ from gitworker.lifecycle.registered.change_agent import change_agent
 from gitworker.lifecycle.timeouts import apply_due
 from gitworker.model.task_spec import TaskSpec
 from gitworker.model.worker import WorkerEvent
+from gitworker.observe.workers.status_text import render_status
+from gitworker.service.results import to_json
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.agents.read_agents import (
@@ -19,8 +21,10 @@ from gitworker.tasks.agents.read_agents import (
     render_agent,
     render_agents,
 )
+from gitworker.tasks.projects.rules_project import ProjectFields
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
+from tests.tasks.test_queue import add
 from tests.workers.world import World
 
 
@@ -171,3 +175,24 @@ def test_the_views(world: World) -> None:
     assert "worker     ada-1  ASSIGNED  t1" in text
     assert "secret" not in text
     assert json_agent(read_agent(session, "ada"))["env"] == ["KEY"]
+
+
+def test_the_screen_shows_agents_budgets_and_the_queue(world: World) -> None:
+    """status shows how busy each agent is, the budgets, and the tasks that start next."""
+    service = open_repository(str(world.root))
+    assert service.status().queue is None
+    register(world, tasks=2)
+    service.add_project("web", ProjectFields(budget=2000))
+    for number in range(6):
+        add(world, f"t{number}")
+    world.spawn("ada-1", "t0")
+    status = service.status()
+    found = to_json(status)
+    assert (found["agents"][0]["at_work"], found["agents"][0]["utilization"]) == (1, 0.5)
+    assert found["budgets"][0]["budget_limit"] == 2000
+    assert [one["task"] for one in found["queue"]["ready"]] == ["t1", "t2", "t3", "t4", "t5"]
+    assert not found["queue"]["more"]
+    assert to_json(service.list_registered())[0]["agent"] == "ada"
+    text = render_status(status, width=80, color=False)
+    assert "ada    command  STARTING  1/2    50%  0\n" in text
+    assert "\nNEXT  PRIORITY" in text

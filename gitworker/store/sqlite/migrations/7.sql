@@ -13,7 +13,7 @@ ALTER TABLE workstreams ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
 
 -- for: workstreams.due
 CREATE INDEX idx_workstreams_due ON workstreams(id) WHERE is_due = 1;
--- for: workstreams.shares, workstreams.members
+-- for: workstreams.members, workstreams.in_status
 CREATE INDEX idx_tasks_workstream ON tasks(workstream_id, status, critical)
 WHERE workstream_id IS NOT NULL;
 
@@ -127,6 +127,31 @@ WHEN NEW.status IS NOT OLD.status OR NEW.project_id IS NOT OLD.project_id BEGIN
         OR (project_id = OLD.project_id AND status = OLD.status);
 END;
 
+-- The same for the tasks of each workstream, with their retries and tokens.
+CREATE TABLE workstream_counts (
+    workstream_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    critical INTEGER NOT NULL,
+    number INTEGER NOT NULL DEFAULT 0,
+    retries INTEGER NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (workstream_id, status, critical)
+) WITHOUT ROWID;
+INSERT INTO workstream_counts (workstream_id, status, critical, number, retries)
+SELECT workstream_id, status, critical, COUNT(*), SUM(retry_count) FROM tasks
+WHERE workstream_id IS NOT NULL GROUP BY workstream_id, status, critical;
+CREATE TRIGGER workstream_counts_new AFTER INSERT ON tasks
+WHEN NEW.workstream_id IS NOT NULL BEGIN
+    INSERT INTO workstream_counts (workstream_id, status, critical)
+    SELECT NEW.workstream_id, NEW.status, NEW.critical WHERE NOT EXISTS (
+        SELECT 1 FROM workstream_counts WHERE workstream_id = NEW.workstream_id
+            AND status = NEW.status AND critical = NEW.critical
+    );
+    UPDATE workstream_counts SET number = number + 1, retries = retries + NEW.retry_count
+    WHERE workstream_id = NEW.workstream_id
+        AND status = NEW.status AND critical = NEW.critical;
+END;
+
 -- The program of a registered agent: the words of its command, its capabilities as JSON arrays, the
 -- variables of its environment as a JSON object.
 ALTER TABLE agents ADD COLUMN command TEXT NOT NULL DEFAULT '[]';
@@ -146,6 +171,26 @@ ALTER TABLE tasks ADD COLUMN budget_tokens INTEGER;
 -- for: tasks.over_budget
 CREATE INDEX idx_tasks_over_budget ON tasks(id)
 WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens;
+CREATE TRIGGER workstream_counts_moved
+AFTER UPDATE OF status, critical, workstream_id, retry_count, tokens_used ON tasks
+WHEN OLD.workstream_id IS NOT NULL OR NEW.workstream_id IS NOT NULL BEGIN
+    UPDATE workstream_counts SET number = number - 1, retries = retries - OLD.retry_count,
+        tokens = tokens - OLD.tokens_used
+    WHERE workstream_id = OLD.workstream_id
+        AND status = OLD.status AND critical = OLD.critical;
+    INSERT INTO workstream_counts (workstream_id, status, critical)
+    SELECT NEW.workstream_id, NEW.status, NEW.critical
+    WHERE NEW.workstream_id IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM workstream_counts WHERE workstream_id = NEW.workstream_id
+            AND status = NEW.status AND critical = NEW.critical
+    );
+    UPDATE workstream_counts SET number = number + 1, retries = retries + NEW.retry_count,
+        tokens = tokens + NEW.tokens_used
+    WHERE workstream_id = NEW.workstream_id
+        AND status = NEW.status AND critical = NEW.critical;
+END;
+-- for: observe.seat_transitions
+CREATE INDEX idx_transitions_screen ON transitions(seq) WHERE machine <> 'task';
 -- for: runs.of_task
 CREATE INDEX idx_runs_task ON runs(task_id, id);
 

@@ -52,7 +52,8 @@ SELECT status, SUM(number) AS number FROM task_counts WHERE number > 0 GROUP BY 
 
 -- name: seat_transitions — the newest transitions of everything but tasks, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
-FROM transitions WHERE machine <> 'task' ORDER BY seq DESC LIMIT :limit;
+FROM transitions INDEXED BY idx_transitions_screen
+WHERE machine <> 'task' ORDER BY seq DESC LIMIT :limit;
 
 -- name: transitions_of_worker — the newest transitions of a worker and of its task, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
@@ -163,3 +164,8 @@ SELECT id, title, status_changed_at_ms, assigned_agent_id, retry_count < max_ret
     held, last_error, project_id
 FROM tasks WHERE status = :status AND (:project IS NULL OR project_id = :project)
 ORDER BY status_changed_at_ms DESC, id LIMIT :limit;
+
+-- name: has_queue — whether an agent is registered, a project has a budget, or a task is READY
+SELECT EXISTS (SELECT 1 FROM agents WHERE state <> 'SHUTDOWN')
+    OR EXISTS (SELECT 1 FROM projects WHERE budget_limit IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM task_counts WHERE status = 'READY' AND number > 0) AS found;

@@ -34,8 +34,8 @@ UPDATE workstreams SET last_error = :error WHERE id = :id;
 UPDATE workstreams SET archived_at_ms = :now WHERE id = :id;
 
 -- name: shares — the number of its tasks by status and by whether they are critical
-SELECT status, critical, COUNT(*) AS number FROM tasks INDEXED BY idx_tasks_workstream
-WHERE workstream_id = :id GROUP BY status, critical;
+SELECT status, critical, number FROM workstream_counts
+WHERE workstream_id = :id AND number > 0 ORDER BY status, critical;
 
 -- name: members — its tasks, in their order
 SELECT id, title, status, critical, retry_count, assigned_agent_id, started_at_ms, completed_at_ms,
@@ -48,9 +48,8 @@ SELECT id FROM tasks INDEXED BY idx_tasks_workstream
 WHERE workstream_id = :id AND status = :status ORDER BY id;
 
 -- name: sums — the retries and the tokens of its tasks
-SELECT (SELECT COALESCE(SUM(retry_count), 0) FROM tasks WHERE workstream_id = :id) AS retries,
-    COALESCE(SUM(COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)), 0) AS tokens
-FROM runs WHERE task_id IN (SELECT id FROM tasks WHERE workstream_id = :id);
+SELECT COALESCE(SUM(retries), 0) AS retries, COALESCE(SUM(tokens), 0) AS tokens
+FROM workstream_counts WHERE workstream_id = :id;
 
 -- name: set_member — put a task into a workstream
 UPDATE tasks SET workstream_id = :id WHERE id = :task;

@@ -1,0 +1,1 @@
+"""The queue on the screen `status`: registered agents, budgets, the tasks that start next."""

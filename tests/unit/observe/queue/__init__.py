@@ -1,0 +1,1 @@
+"""Tests of the queue on the screen status."""
