@@ -19,6 +19,7 @@ from gitworker.lifecycle.timeouts import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step
 from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.agents import find_agent_of_worker
 from gitworker.store.workers import Worker, find_worker, load_worker
 from gitworker.tasks.admission.admit import require_admitted
 from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
@@ -39,7 +40,7 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
     Raises the errors of the use case; the state then decides what is next. A worker that got
     its task without being able to start its agent is freed from it again.
     """
-    command = wished_agent(session, command, action.task)
+    command = wished_agent(session, command, action.task, worker=action.worker)
     if action.step in STARTS:
         require_start(session, command, action, slot)
     if action.step is Step.FAIL:
@@ -69,10 +70,18 @@ def require_start(
         )  # fmt: skip
 
 
-def wished_agent(session: Session, command: AgentCommand, task: str) -> AgentCommand:
-    """Return the agent that a task wishes for, else that of the run, with the shorter limit."""
+def wished_agent(
+    session: Session, command: AgentCommand, task: str, *, worker: str
+) -> AgentCommand:
+    """Return the agent that a task wishes for, else that of the run, with the shorter limit.
+
+    In a run of all registered agents it is the one of which the worker is a slot.
+    """
     with session.store.read() as reader:
         spec = find_task_spec(reader, task)
+        owner = find_agent_of_worker(reader, worker) if command.is_open else None
+    if owner is not None:
+        command = as_registered(session, command._replace(name=owner.name))
     if spec is None:
         return command
     if spec.agent not in (None, command.agent, command.name or DEFAULT_AGENT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
@@ -14,8 +15,9 @@ from gitworker.orchestrator.rules_next import (
     Facts,
     SlotFacts,
     is_free,
-    is_slot,
+    slot_owner,
 )
+from gitworker.orchestrator.turns.crew import read_crew
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
@@ -23,10 +25,12 @@ from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.agents import all_registered
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, workers_assigned_by
 
 if TYPE_CHECKING:
+    from gitworker.orchestrator.turns.rules_crew import Obstacle
     from gitworker.paths import StatePaths
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -51,11 +55,12 @@ class Slot(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The slots by worker, the facts for the rules, and the queue."""
+    """The slots by worker, the facts for the rules, the queue, and why no agent takes a task."""
 
     slots: dict[str, Slot]
     facts: Facts
     queue: Queue
+    obstacles: Mapping[str, Obstacle] = MappingProxyType({})
 
     def refusing(self, worker: str) -> Picture:
         """Return the picture with a worker whose landing was refused."""
@@ -63,7 +68,7 @@ class Picture(NamedTuple):
         refused = slot._replace(facts=slot.facts._replace(is_refused=True))
         slots = {**self.slots, worker: refused}
         facts = self.facts._replace(slots=tuple(one.facts for one in slots.values()))
-        return Picture(slots, facts, self.queue)
+        return self._replace(slots=slots, facts=facts)
 
     @property
     def watched(self) -> list[int]:
@@ -80,7 +85,7 @@ class Picture(NamedTuple):
 
 def read_picture(
     session: Session,
-    agent: str,
+    agent: str | None,
     *,
     agents: int | None,
     skipped: Mapping[str, str],
@@ -91,22 +96,25 @@ def read_picture(
 ) -> Picture:
     """Read the slots of an agent, of which `agents` may run, and the tasks that can start.
 
-    Without `resumes` no agent continues by itself after a limit. `refused` maps workers whose
-    landing was refused to the version of their row, `tested` those whose tests have passed, and
-    `verified` those with a verdict of another agent (False: none that counts).
+    If `agent` is None, all registered agents take part. Without `resumes` no agent continues by
+    itself after a limit. `refused` maps workers whose landing was refused to the version of their
+    row, `tested` those whose tests have passed, and `verified` those with a verdict of another
+    agent (False: none that counts).
     """
     with session.store.read() as reader:
         ours = workers_assigned_by(reader, ORCHESTRATOR)
         workers = all_workers(reader)
+        names = [one.name for one in all_registered(reader)] if agent is None else [agent]
         slots = {
             str(one.worker_id): _resuming(
                 session, _slot(reader, session.paths, one, refused, tested), resumes=resumes
             ).verified(verified or {})
             for one in workers
-            if one.worker_id in ours and is_slot(one.worker_id, agent)
+            if one.worker_id in ours and slot_owner(one.worker_id, names) is not None
         }
         retry_ms = next_retry_ms(reader)
-    queue = read_queue(session, agent, slots=slots, skipped=skipped, agents=agents)
+    queue = read_queue(session, agent or "", slots=slots, skipped=skipped, agents=agents)
+    crew = None if agent is not None else read_crew(session, queue.ready, queue.others)
     facts = Facts(
         tuple(slot.facts for slot in slots.values()),
         ready=queue.ready,
@@ -115,7 +123,10 @@ def read_picture(
         next_retry_ms=retry_ms,
         is_kept=queue.is_kept,
     )
-    return Picture(slots, facts, queue)
+    if crew is None:
+        return Picture(slots, facts, queue)
+    facts = facts._replace(crew=crew.agents, takers=crew.takers)
+    return Picture(slots, facts, queue, crew.obstacles)
 
 
 def _resuming(session: Session, slot: Slot, *, resumes: bool) -> Slot:

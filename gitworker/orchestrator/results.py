@@ -81,8 +81,12 @@ def read_summary(
     obstacles: Mapping[str, str],
     lands: bool,
     is_interrupted: bool,
+    commands: Mapping[str, str],
 ) -> RunSummary:
-    """Return the results of the tasks in `scope`, and of the first of those that are open now."""
+    """Return the results of the tasks in `scope`, and of the first of those that are open now.
+
+    `commands` help tasks that no agent takes.
+    """
     holders = _holders(picture)
     with session.store.read() as reader:
         names = with_open(reader, scope)
@@ -92,7 +96,7 @@ def read_summary(
     return RunSummary(
         results,
         exit_status((*(one.result for one in results), *others), is_interrupted=is_interrupted),
-        next_command(results, lands=lands),
+        next_command(results, lands=lands, commands=commands),
         others,
     )
 

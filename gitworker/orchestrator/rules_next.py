@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import count
@@ -14,6 +15,7 @@ from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
+from gitworker.orchestrator.turns.rules_crew import CrewAgent, Roster
 from gitworker.tasks.admission.rules_admission import LIMIT
 
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
@@ -99,6 +101,8 @@ class Facts(NamedTuple):
 
     `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start,
     `checking` the workers whose tests run. `is_kept`: READY tasks wait for a place or for a path.
+    In a run of all registered agents, `crew` are these (else None), and `takers` the names of those
+    that may take each READY task.
     """
 
     slots: tuple[SlotFacts, ...]
@@ -109,6 +113,13 @@ class Facts(NamedTuple):
     is_landing: bool = False
     checking: frozenset[str] = frozenset()
     is_kept: bool = False
+    crew: tuple[CrewAgent, ...] | None = None
+    takers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return the names of the registered agents."""
+        return tuple(one.name for one in self.crew or ())
 
 
 class Action(NamedTuple):
@@ -179,7 +190,8 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     running = sum(step is Step.RUN for step, _ in steps)
     settled = [_action(step, slot) for step, slot in steps if step in SETTLES]
     waiting = [_action(wanted, slot) for wanted in STARTS for step, slot in steps if step is wanted]
-    begun = tuple(_of_ready(facts, agent=agent, begins=limits.begins))
+    roster = _roster(facts, steps)
+    begun = tuple(_of_ready(facts, agent=agent, begins=limits.begins, roster=roster))
     free = max(0, limits.agents - running) if limits.starts else 0
     actions = (*settled, *[*waiting, *begun][:free])
     land = tuple(slot.worker for step, slot in steps if step is Step.LAND)
@@ -187,7 +199,8 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     untested = [slot.worker for step, slot in steps if step is Step.CHECK]
     check = tuple(worker for worker in untested if worker not in facts.checking)
     is_full = free == 0 and bool(waiting or begun)
-    is_crowded = limits.starts and limits.others and (is_full or facts.is_kept)
+    is_kept = facts.is_kept or (roster is not None and roster.has_passed)
+    is_crowded = limits.starts and limits.others and (is_full or is_kept)
     is_busy = running or facts.is_landing or facts.checking or is_crowded
     is_over = not (is_busy or actions or land or check or wake is not None)
     return Plan(
@@ -206,6 +219,11 @@ def is_slot(worker: str, agent: str) -> bool:
     """Return whether a worker's id is a slot of the agent: `claude-1`."""
     number = worker.removeprefix(prefix_of(agent))
     return number != worker and number.isascii() and number.isdigit() and len(number) <= NUMBER_MAX
+
+
+def slot_owner(worker: str, agents: Collection[str]) -> str | None:
+    """Return the agent of which a worker's id is a slot, or None."""
+    return next((name for name in agents if is_slot(worker, name)), None)
 
 
 def passes(code: str, failures: int) -> bool:
@@ -246,22 +264,43 @@ def _action(step: Step, slot: SlotFacts) -> Action:
     return Action(step, slot.worker, slot.task or "")
 
 
-def _of_ready(facts: Facts, *, agent: str, begins: int | None) -> Iterator[Action]:
+def _roster(facts: Facts, steps: Sequence[tuple[Step, SlotFacts]]) -> Roster | None:
+    """Return the registered agents with the tasks that they have; None in a run of one agent."""
+    if facts.crew is None:
+        return None
+    kinds = {one.name: one.agent_type for one in facts.crew}
+    owners = ((step, slot_owner(slot.worker, facts.agents)) for step, slot in steps)
+    of_kind = Counter(kinds[name] for step, name in owners if name and step in (Step.RUN, *STARTS))
+    roster = Roster(facts.crew, of_kind=of_kind)
+    for step, slot in steps:
+        if step is Step.ROUND:  # the agents have not counted it, since it waited
+            roster.note(slot_owner(slot.worker, facts.agents), is_counted=True)
+    return roster
+
+
+def _of_ready(
+    facts: Facts, *, agent: str, begins: int | None, roster: Roster | None
+) -> Iterator[Action]:
     """Yield the starts of READY tasks in order: in the worker that failed at one, or a free one."""
     failed = {
         slot.task: slot
         for slot in facts.slots
         if slot.state is WorkerState.FAILED and slot.has_worktree
     }
-    names = _free_names(agent, facts.taken)
+    names = {name: _free_names(name, facts.taken) for name in (agent, *facts.agents)}
     for task in facts.ready:
         if task in facts.skipped:
             continue
         if task in failed:
+            if roster is not None:
+                roster.note(slot_owner(failed[task].worker, facts.agents))
             yield _action(Step.START, failed[task])
         elif begins is None or begins > 0:
+            taker = agent if roster is None else roster.choose(facts.takers.get(task, ()))
+            if taker is None:
+                continue
             begins = None if begins is None else begins - 1
-            yield Action(Step.START, next(names), task, is_new=True)
+            yield Action(Step.START, next(names[taker]), task, is_new=True)
 
 
 def _free_names(agent: str, taken: Collection[str]) -> Iterator[str]:

@@ -174,8 +174,16 @@ def totals(results: Collection[TaskResult], others: Mapping[Result, int]) -> str
     return ", ".join(parts) or "no tasks"
 
 
-def next_command(results: Collection[TaskResult], *, lands: bool) -> str | None:
-    """Return the command that takes the results further, or None."""
+def next_command(
+    results: Collection[TaskResult],
+    *,
+    lands: bool,
+    commands: Mapping[str, str] = MappingProxyType({}),
+) -> str | None:
+    """Return the command that takes the results further, or None.
+
+    `commands` help tasks that no agent takes.
+    """
     found = {one.result: one for one in reversed(list(results))}
     asking = next((one for one in results if one.detail.startswith(ASKS)), None)
     if asking is not None:
@@ -183,6 +191,8 @@ def next_command(results: Collection[TaskResult], *, lands: bool) -> str | None:
     if Result.REVIEW in found:
         worker = found[Result.REVIEW].worker if lands else None
         return f"git worker land {worker or '--all'}"
+    if (helped := next((one for one in results if one.task in commands), None)) is not None:
+        return commands[helped.task]
     for failure in FAILURES & set(found):
         worker = found[failure].worker
         return f"git worker show {worker}" if worker else "git worker task list"

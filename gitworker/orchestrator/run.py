@@ -22,7 +22,7 @@ from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
-from gitworker.errors import GitWorkerError, Invalid, Refused
+from gitworker.errors import GitWorkerError, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.orchestrator.carry_out import (
@@ -55,6 +55,7 @@ from gitworker.orchestrator.rules_next import (
 )
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
+from gitworker.orchestrator.turns.crew import require_crew
 from gitworker.orchestrator.turns.rules_places import limits_of
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
@@ -63,8 +64,9 @@ from gitworker.verify.trust import require_trusted
 from gitworker.workers.review import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from gitworker.orchestrator.turns.rules_crew import Obstacle
     from gitworker.session import Session
     from gitworker.store.api import Waker
 
@@ -90,8 +92,10 @@ class RunOrder(NamedTuple):
     resumes: bool = True
 
     @property
-    def agent(self) -> str:
-        """Return the name of the agent, of which the ids of its workers are made."""
+    def agent(self) -> str | None:
+        """Return the agent, of which the ids of its workers are made; None: all registered ones."""
+        if self.command.is_open:
+            return None
         return self.command.agent or self.command.name or DEFAULT_AGENT
 
 
@@ -121,16 +125,16 @@ def plan_run(session: Session, order: RunOrder) -> Plan:
         session, order.agent, agents=order.agents, skipped={}, refused={}, tested={}
     )
     limits = _limits(session, order, picture, begun=0, starts=True)
-    return decide(picture.facts, limits, agent=order.agent, now=clock.now_ms())
+    return decide(picture.facts, limits, agent=order.agent or "", now=clock.now_ms())
 
 
 class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "checks", "chores", "failures", "interrupts", "is_held_up", "landing", "lines",
-        "order", "picture", "plan", "refused", "scope", "session", "skipped", "stopped", "tested",
-        "verified", "versions",
+        "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
+        "lines", "order", "picture", "plan", "refused", "scope", "session", "skipped", "stopped",
+        "tested", "unfit", "verified", "versions",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +153,8 @@ class _Work:
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
         self.failures: Counter[str] = Counter()  # starts of each task that failed
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
+        self.unfit: dict[str, Obstacle] = {}  # tasks that no registered agent can take
+        self.crew: tuple[str, ...] = ()  # the registered agents that could not
         self.refused: dict[str, str] = {}  # workers that could not land, with the reason
         self.versions: dict[str, int] = {}  # of their rows at that time
         self.lines: dict[str, str] = {}  # the last line on each task
@@ -188,7 +194,7 @@ class _Work:
             self._say(f"testing {task} ({worker.worker_id})")
             return
         try:
-            command = wished_agent(self.session, self.order.command, task)
+            command = wished_agent(self.session, self.order.command, task, worker=worker.worker_id)
             require_start(self.session, command, Action(Step.CHECK, worker.worker_id, task), slot)
             self.checks[worker.worker_id] = QaJob(self.session, worker, command.name, command.words)
         except GitWorkerError as error:
@@ -224,15 +230,14 @@ class _Work:
         return read_summary(
             self.session, self.picture, scope=self.scope, obstacles=self._obstacles(),
             lands=self.order.lands, is_interrupted=self.interrupts.number > 0,
+            commands={task: one.command for task, one in self._hindered().items()},
         )  # fmt: skip
 
     def _look(self) -> None:
         """Read the facts, report the changes, and decide."""
-        self.picture = read_picture(
-            self.session, self.order.agent, agents=self.order.agents, skipped=self.skipped,
-            refused=self.versions, tested=self.tested, verified=self.verified,
-            resumes=self.order.resumes,
-        )  # fmt: skip
+        self.picture = self._read()
+        while self._note_unfit():
+            self.picture = self._read()
         self._note_refused()
         for one in read_results(self.session, self.picture, self._obstacles()):
             if self.lines.get(one.task) != one.line:
@@ -244,7 +249,29 @@ class _Work:
         facts = self.picture.facts._replace(
             is_landing=self.landing is not None, checking=frozenset(self.checks)
         )
-        self.plan = decide(facts, limits, agent=self.order.agent, now=clock.now_ms())
+        self.plan = decide(facts, limits, agent=self.order.agent or "", now=clock.now_ms())
+
+    def _read(self) -> Picture:
+        """Read the facts of this tick."""
+        return read_picture(
+            self.session, self.order.agent, agents=self.order.agents,
+            skipped={**self.skipped, **_words(self.unfit)}, refused=self.versions,
+            tested=self.tested, verified=self.verified, resumes=self.order.resumes,
+        )  # fmt: skip
+
+    def _note_unfit(self) -> bool:
+        """Leave out tasks that no registered agent can take, unless these change; say if any."""
+        facts = self.picture.facts
+        if facts.crew is None:
+            return False
+        crew = tuple(f"{one.name} {one.agent_type} {one.capabilities}" for one in facts.crew)
+        if crew != self.crew:
+            self.crew, self.unfit, was_unfit = crew, {}, bool(self.unfit)
+            if was_unfit:
+                return True
+        lasting = {task: one for task, one in self.picture.obstacles.items() if one.lasts}
+        self.unfit.update(lasting)
+        return bool(lasting)
 
     def _act(self, action: Action) -> None:
         if action.step in WORDS:
@@ -330,9 +357,14 @@ class _Work:
                 task: f"it waits for {other}, which changes the same paths"
                 for task, other in self.picture.queue.waiting.items()
             },
+            **_words(self._hindered()),
             **self.skipped,
             **{workers[name]: words for name, words in self.refused.items() if name in workers},
         }
+
+    def _hindered(self) -> dict[str, Obstacle]:
+        """Return the tasks that no registered agent takes, with the reason and the command."""
+        return {**self.picture.obstacles, **self.unfit}
 
     def _say(self, text: str) -> None:
         self.session.report(Notice(text))
@@ -350,11 +382,14 @@ def _require_possible(session: Session, order: RunOrder) -> RunOrder:
     elif command.words:
         require_program(command.words[0], os.environ, directory=None)
     else:
-        hint = "git worker run -- <command>   # or a known agent: git worker run --agent claude"
-        raise Invalid("there is no agent to run", hint, code="usage")
+        require_crew(session)
     if order.lands:
         require_trusted(session)
     return order._replace(command=command)
+
+
+def _words(obstacles: Mapping[str, Obstacle]) -> dict[str, str]:
+    return {task: one.words for task, one in obstacles.items()}
 
 
 def _limits(

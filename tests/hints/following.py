@@ -34,6 +34,7 @@ WORDS = {
 OWN_WORDS = {
     "git worker spawn": {"<worker>": "another"}, "git worker adopt": {"<worker>": "another"},
     "git worker project edit": {"<number>": "5M"},
+    "git worker agent add": {"<name>": "helper", "<type>": "codex"},
     "git config worker.target": {"<name>": "main"}, "git config user.name": {"<name>": "Ada"},
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"<[a-z-]+>")

@@ -64,7 +64,6 @@ CASES = {
     "dry-run": Case(
         with_plan, W + "run plan.md --dry-run -- true", TASK + "import {}", instead=True
     ),
-    "run-nothing": Case(_fresh, W + "run", W + "run -- <command>"),
     "run-as-worker": Case(_working, W + "run -- true", W + "done", at="auth", instead=True),
     "plan-of-other": Case(with_other_plan, TASK + "import plan.md", TASK + "show {}"),
     "add-nothing": Case(_fresh, TASK + "add", TASK + "add -m <text>"),

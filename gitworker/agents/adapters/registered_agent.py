@@ -23,6 +23,11 @@ class AgentCommand(NamedTuple):
     agent: str | None = None
     env: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether it names no agent, so that all registered agents take part."""
+        return self.name is None and self.agent is None and not self.words
+
 
 def as_registered(session: Session, command: AgentCommand) -> AgentCommand:
     """Return the command of the registered agent that a command names, else the command."""

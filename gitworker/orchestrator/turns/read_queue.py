@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.scheduling.starts import ProjectTurn
+    from gitworker.tasks.admission.rules_admission import Running
 
 READY_AT_ONCE = 200  # more than the agents of a machine
 ACCOUNT_EVERY_MS = 1000
@@ -28,6 +29,7 @@ class Queue(NamedTuple):
     """The READY tasks that may start, and the limits; `waiting` names the task that each waits for.
 
     `is_kept`: others are READY and wait for a place of their project or for a running task.
+    `others` are the living agents that the run has not started.
     """
 
     ready: tuple[str, ...]
@@ -35,6 +37,7 @@ class Queue(NamedTuple):
     kind: KindFacts
     waiting: Mapping[str, str]
     is_kept: bool
+    others: tuple[Running, ...] = ()
 
 
 def read_queue(
@@ -74,7 +77,9 @@ def read_queue(
     of_kind = sum(one.agent_type == kind for one in others)
     at_once = limits_of_kinds(session.settings).agent_limits.get(kind)
     is_kept = bool(waiting) or sum(len(one.ready) for one in queues) > len(ordered)
-    return Queue(tuple(free), projects, KindFacts(of_kind, at_once), waiting, is_kept)
+    return Queue(
+        tuple(free), projects, KindFacts(of_kind, at_once), waiting, is_kept, tuple(others)
+    )
 
 
 def _facts(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.model.agent import AgentState
 from gitworker.observe.queue.agent_use import ShownAgent, shown_agents
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.store.records.task_specs import find_task_spec
-from gitworker.store.scheduling.agents import slots_of
+from gitworker.store.scheduling.agents import all_registered, slots_of
 from gitworker.tasks.agents.register import require_registered
-from gitworker.tasks.agents.rules_registered import has_room, may_take
+from gitworker.tasks.agents.rules_registered import may_take, unfit_words
+from gitworker.tasks.rules_task_list import Why
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -33,23 +33,19 @@ def read_agent(session: Session, name: str) -> ShownAgent:
         return ShownAgent(found, tuple(slots_of(reader, name)))
 
 
-def agents_for_task(reader: Reader, task: str) -> list[ShownAgent]:
-    """Return the registered agents that may take a task now, those with the fewest tasks first.
-
-    They have its capabilities, are of the name or type that it wishes for, and have a free slot.
-    """
-    spec = find_task_spec(reader, task)
-    found = [
-        one for one in shown_agents(reader)
-        if spec is not None and has_room(
-            AgentState(one.agent.state), at_work=one.at_work, tasks=one.agent.tasks,
-            is_paused=one.agent.is_paused or one.agent.is_leaving,
-        ) and may_take(
-            name=one.agent.name, agent_type=one.agent.agent_type,
-            capabilities=one.agent.capabilities, required=spec.capabilities, wish=spec.agent,
+def find_unfit(reader: Reader, task: str) -> Why | None:
+    """Return why none of the registered agents can take a task; None if one can, or without any."""
+    agents, spec = all_registered(reader), find_task_spec(reader, task)
+    if not agents or spec is None:
+        return None
+    is_fit = any(
+        may_take(
+            name=one.name, agent_type=one.agent_type, capabilities=one.capabilities,
+            required=spec.capabilities, wish=spec.agent,
         )
-    ]  # fmt: skip
-    return sorted(found, key=lambda one: (one.at_work, one.agent.name))
+        for one in agents
+    )  # fmt: skip
+    return None if is_fit else Why(*unfit_words(required=spec.capabilities, wish=spec.agent))
 
 
 def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) -> str:

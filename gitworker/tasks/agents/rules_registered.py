@@ -59,3 +59,17 @@ def may_take(
 def has_room(state: AgentState, *, at_work: int, tasks: int, is_paused: bool) -> bool:
     """Return whether an agent may get another task now."""
     return state in FREE and at_work < tasks and not is_paused
+
+
+def unfit_words(*, required: Sequence[str], wish: str | None) -> tuple[str, str]:
+    """Return why no registered agent can take a task, and the command that registers one."""
+    wants = [] if wish is None else [f"wishes for the agent {wish}"]
+    if required:
+        noun = "capability" if len(required) == 1 else "capabilities"
+        wants.append(f"requires the {noun} {', '.join(required)}")
+    options = "".join(f" --capability {one}" for one in required)
+    kind = wish or "'<type>'"
+    return (
+        f"no registered agent can take it: it {' and '.join(wants)}",
+        f"git worker agent add --type {kind}{options} <name>",
+    )

@@ -33,7 +33,7 @@ class TaskFacts(NamedTuple):
     """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks.
 
     `closed` is why its project starts no task. `meets` is a running task that may change the same
-    paths, `refusal` the limit that forbids its start.
+    paths, `refusal` the limit that forbids its start, or the lack of an agent.
     """
 
     task: str

@@ -17,6 +17,7 @@ from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.admission.admit import find_start_refusal
 from gitworker.tasks.admission.overlap import find_overlapping
+from gitworker.tasks.agents.read_agents import find_unfit
 from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.rules_task_list import Why, has_ended, json_blocked_by
@@ -67,7 +68,9 @@ def why_of(session: Session, reader: Reader, task: str) -> TaskWhy:
         refusal = find_start_refusal(session, reader, task)
         facts = facts._replace(
             meets=find_overlapping(session, reader, task),
-            refusal=None if refusal is None else Why(refusal.message, refusal.hint),
+            refusal=find_unfit(reader, task)
+            if refusal is None
+            else Why(refusal.message, refusal.hint),
         )
     found = why(facts, chain, cause)
     return TaskWhy(

@@ -14,7 +14,7 @@ from gitworker.service.results import to_json
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.agents.read_agents import (
-    agents_for_task,
+    find_unfit,
     json_agent,
     read_agent,
     read_agents,
@@ -22,6 +22,7 @@ from gitworker.tasks.agents.read_agents import (
     render_agents,
 )
 from gitworker.tasks.projects.rules_project import ProjectFields
+from gitworker.tasks.views.task_facts import read_why
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
 from tests.tasks.test_queue import add
@@ -122,26 +123,27 @@ def test_pause_and_removal_wait_for_the_task(world: World) -> None:
     world.require_sound()
 
 
-def test_the_agents_that_may_take_a_task(world: World) -> None:
-    """Agents with the capabilities and a free slot may take a task, those with less work first."""
-    register(world, "ada", capabilities=["python"], tasks=2)
-    register(world, "bob", capabilities=["python", "sql"])
-    register(world, "cyd")
+def test_a_task_that_no_agent_can_take(world: World) -> None:
+    """task why names the missing capability or agent, with the command that registers one."""
     session = world.session()
     with session.store.write() as writer:
         insert_task_spec(writer, TaskSpec("a", capabilities=("python",)), now=1)
-        insert_task_spec(writer, TaskSpec("b", agent="cyd"), now=1)
-
-    def names(task: str) -> list[str]:
-        with session.store.read() as reader:
-            return [one.agent.name for one in agents_for_task(reader, task)]
-
-    assert (names("a"), names("b"), names("lost")) == (["ada", "bob"], ["cyd"], [])
-    world.spawn("ada-1", "t1")
-    assert names("a") == ["bob", "ada"]
-    world.spawn("bob", "t2")
-    change_agent(session, "ada", is_paused=True)
-    assert names("a") == []
+        insert_task_spec(writer, TaskSpec("b", capabilities=("sql", "gpu"), agent="codex"), now=1)
+    with session.store.read() as reader:
+        assert find_unfit(reader, "a") is None
+        assert find_unfit(reader, "lost") is None
+    register(world, "ada", capabilities=["python"])
+    with session.store.read() as reader:
+        assert find_unfit(reader, "a") is None
+    found = read_why(session, "b")
+    assert found.reason == (
+        "no registered agent can take it: it wishes for the agent codex and requires the"
+        " capabilities sql, gpu"
+    )
+    hint = "git worker agent add --type codex --capability sql --capability gpu <name>"
+    assert found.next_command == hint
+    register(world, "codex", capabilities=["sql", "gpu"])
+    assert "no registered agent" not in read_why(session, "b").reason
 
 
 def test_refused_registrations(world: World) -> None:

@@ -18,6 +18,7 @@ from gitworker.orchestrator.rules_next import (
     prefix_of,
     slot_step,
 )
+from gitworker.orchestrator.turns.rules_crew import CrewAgent
 
 W = WorkerState
 LIMITS = Limits(2, lands=True, rounds=3)
@@ -106,6 +107,24 @@ def test_work_that_has_begun_comes_first() -> None:
         (Step.FAIL, "t1", False), (Step.CONTINUE, "t3", False), (Step.ROUND, "t2", False),
         (Step.START, "t4", False), (Step.START, "new", True),
     ]  # fmt: skip
+
+
+def test_registered_agents_share_the_tasks() -> None:
+    """Work that came back and retries count for their agents; a task without a free one waits."""
+    back = slot(W.WORKING, 1, waits_for_author=True, returned_by="changes_requested")
+    facts = Facts(
+        (back._replace(worker="ada-1"), slot(W.FAILED, 4)._replace(worker="bob-1")),
+        ready=("t4", "x", "y", "z"), taken=frozenset({"ada-1", "bob-1"}),
+        crew=(CrewAgent("ada"), CrewAgent("bob", "codex", tasks=2)),
+        takers={"x": ("ada", "bob"), "y": ("ada",)},
+    )  # fmt: skip
+    plan = decide(facts, LIMITS._replace(agents=9, others=True), agent="", now=0)
+    assert plan.actions == (
+        Action(Step.ROUND, "ada-1", "t1"), Action(Step.START, "bob-1", "t4"),
+        Action(Step.START, "bob-2", "x", is_new=True),
+    )  # fmt: skip
+    assert plan.is_crowded
+    assert not decide(facts, LIMITS._replace(agents=9), agent="", now=0).is_crowded
 
 
 def test_a_run_begins_a_limited_number_of_tasks() -> None:

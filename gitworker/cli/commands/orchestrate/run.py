@@ -55,8 +55,10 @@ def command(
     With PLAN, the tasks of that file are brought into the queue first, as by `task import`. Then an
     agent starts for each task that is READY, in the order of priority and age, at most N at once.
     Each task gets a worker (claude-1, claude-2, …) with a branch and a worktree of its own. --agent
-    names a known agent (see `exec`); without it, the words after -- are the command, in which
-    {prompt} is the task's text. A task that wishes for another agent gets that one.
+    names a known agent (see `exec`), or the words after -- are the command, in which {prompt} is
+    the task's text. A task that wishes for another agent gets that one. Without both, the
+    registered agents (`agent add`) share the tasks: the least busy agent with the
+    capabilities of a task gets it.
 
     With --land, handed-in work that needs no approval is approved as `verifier`, verified and
     landed. Without it, the work waits for your review: `git worker land --all`. The test commands
@@ -78,6 +80,7 @@ def command(
       git worker run plan.md --agent claude -j 4 --land
       git worker run -j 2 -- ./agent.sh {prompt}
       git worker run --agent codex --max 1
+      git worker run --land
     """
     call: CommandLine = ctx.obj
     words = program_of(ctx)

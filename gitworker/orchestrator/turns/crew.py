@@ -1,0 +1,72 @@
+"""The registered agents of a run that names none, and the agents that may take each task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.bus.limits.send_limits import limits_of
+from gitworker.errors import Invalid
+from gitworker.observe.queue.agent_use import AT_WORK, shown_agents
+from gitworker.orchestrator.turns.rules_crew import CrewAgent, Obstacle, obstacle_of, takers_of
+from gitworker.store.records.task_specs import find_task_spec
+from gitworker.store.scheduling.agents import all_registered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.tasks.admission.rules_admission import Running
+
+
+class Crew(NamedTuple):
+    """The registered agents, the agents that may take each READY task, and the obstacles."""
+
+    agents: tuple[CrewAgent, ...]
+    takers: dict[str, tuple[str, ...]]
+    obstacles: dict[str, Obstacle]
+
+
+def read_crew(session: Session, ready: Sequence[str], others: Sequence[Running]) -> Crew:
+    """Read the registered agents, and which of them may take each READY task.
+
+    `others` are the living agents that this run has not started.
+    """
+    with session.store.read() as reader:
+        agents = read_agents(session, reader, others)
+        specs = [spec for task in ready if (spec := find_task_spec(reader, task)) is not None]
+    takers = {spec.id: takers_of(spec, agents) for spec in specs}
+    found = {spec.id: obstacle_of(spec, takers[spec.id], agents) for spec in specs}
+    obstacles = {task: one for task, one in found.items() if one is not None}
+    return Crew(agents, takers, obstacles)
+
+
+def require_crew(session: Session) -> None:
+    """Raise Invalid if no agent is registered."""
+    with session.store.read() as reader:
+        if all_registered(reader):
+            return
+    raise Invalid(
+        "there is no agent to run: none is registered, and none is named",
+        "git worker agent add <name> --type <type>"
+        "   # or: git worker run --agent claude, git worker run -- <command>",
+        code="usage",
+    )  # fmt: skip
+
+
+def read_agents(
+    session: Session, reader: Reader, others: Sequence[Running]
+) -> tuple[CrewAgent, ...]:
+    """Return the registered agents by name; work that waits for a person is not at work."""
+    limits = limits_of(session.settings).agent_limits
+    of_kind = Counter(one.agent_type for one in others)
+    return tuple(
+        CrewAgent(
+            one.agent.name, one.agent.agent_type, one.agent.capabilities, one.agent.tasks,
+            one.agent.state, one.agent.is_paused or one.agent.is_leaving,
+            sum(slot.state in AT_WORK and not slot.waits_for_author for slot in one.slots),
+            of_kind[one.agent.agent_type], limits.get(one.agent.agent_type),
+        )
+        for one in shown_agents(reader)
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""Which registered agent takes a task, in a run that names none. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.model.agent import AgentState
+from gitworker.tasks.agents.rules_registered import has_room, may_take, unfit_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from gitworker.model.task_spec import TaskSpec
+
+
+class CrewAgent(NamedTuple):
+    """A registered agent: what it can take, its tasks at once, and those at work.
+
+    `is_paused`: a person has paused or removed it. `kind_others` are the living agents of its type
+    that are not of this run, `kind_limit` is the limit of that type.
+    """
+
+    name: str
+    agent_type: str = "command"
+    capabilities: tuple[str, ...] = ()
+    tasks: int = 1
+    state: str = AgentState.IDLE
+    is_paused: bool = False
+    at_work: int = 0
+    kind_others: int = 0
+    kind_limit: int | None = None
+
+
+class Obstacle(NamedTuple):
+    """Why no agent takes a task, and the command that helps; `lasts`: no agent ever could."""
+
+    words: str
+    command: str
+    lasts: bool = False
+
+
+class Roster:
+    """The agents of a crew while their next tasks are chosen."""
+
+    __slots__ = ("_at_work", "_crew", "_of_kind", "has_passed")
+
+    def __init__(self, crew: Sequence[CrewAgent], *, of_kind: Counter[str]) -> None:
+        self._crew = {one.name: one for one in crew}
+        self._at_work = Counter({one.name: one.at_work for one in crew})
+        self._of_kind = of_kind
+        self.has_passed = False  # a task waits for an agent at work
+
+    def note(self, agent: str | None, *, is_counted: bool = False) -> None:
+        """Count a task that an agent takes; `is_counted`: its kind has counted it already."""
+        if agent is not None and agent in self._crew:
+            self._at_work[agent] += 1
+            self._of_kind[self._crew[agent].agent_type] += not is_counted
+
+    def choose(self, takers: Collection[str]) -> str | None:
+        """Return the least utilised agent that may take a task now, then by name; or None."""
+        free = [self._crew[name] for name in takers if self._has_room(name)]
+        if not free:
+            self.has_passed = True
+            return None
+        best = min(free, key=lambda one: (self._at_work[one.name] / one.tasks, one.name))
+        self.note(best.name)
+        return best.name
+
+    def _has_room(self, name: str) -> bool:
+        one = self._crew[name]
+        limit = one.kind_limit
+        used = one.kind_others + self._of_kind[one.agent_type]
+        return (limit is None or used < limit) and has_room(
+            AgentState(one.state), at_work=self._at_work[name], tasks=one.tasks,
+            is_paused=one.is_paused,
+        )  # fmt: skip
+
+
+def takers_of(spec: TaskSpec, crew: Sequence[CrewAgent]) -> tuple[str, ...]:
+    """Return the agents that have what a task requires."""
+    return tuple(
+        one.name for one in crew
+        if may_take(
+            name=one.name, agent_type=one.agent_type, capabilities=one.capabilities,
+            required=spec.capabilities, wish=spec.agent,
+        )
+    )  # fmt: skip
+
+
+def obstacle_of(
+    spec: TaskSpec, takers: Collection[str], crew: Sequence[CrewAgent]
+) -> Obstacle | None:
+    """Return why no agent can take a task even if it ends all others, or None."""
+    if not takers:
+        return Obstacle(*unfit_words(required=spec.capabilities, wish=spec.agent), lasts=True)
+    able = [one for one in crew if one.name in takers]
+    if any(has_room(AgentState(one.state), at_work=0, tasks=1, is_paused=one.is_paused)
+           for one in able):  # fmt: skip
+        return None
+    one = able[0]
+    words = "paused" if one.is_paused else one.state
+    return Obstacle(f"agent {one.name} is {words}", f"git worker agent resume {one.name}")

@@ -1,0 +1,79 @@
+"""Which registered agent takes a task in a run that names none."""
+
+from collections import Counter
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.model.task_spec import TaskSpec
+from gitworker.orchestrator.turns.rules_crew import (
+    CrewAgent,
+    Obstacle,
+    Roster,
+    obstacle_of,
+    takers_of,
+)
+
+ADA = CrewAgent("ada", "claude", ("python",), tasks=4, at_work=1)
+BOB = CrewAgent("bob", "codex", ("python", "sql"), tasks=2)
+CYD = CrewAgent("cyd", "codex", is_paused=True)
+CREW = (ADA, BOB, CYD)
+
+
+def test_the_least_utilised_agent_takes_a_task() -> None:
+    """The agent with the smallest share of its tasks is next, then by name, then none."""
+    roster = Roster(CREW, of_kind=Counter())
+    takers = ("ada", "bob", "cyd")
+    chosen = [roster.choose(takers) for _ in range(6)]
+    assert chosen == ["bob", "ada", "ada", "bob", "ada", None]
+    assert roster.has_passed
+    other = Roster(CREW, of_kind=Counter())
+    other.note("bob")
+    other.note("bob", is_counted=True)
+    other.note("left")
+    other.note(None)
+    assert [other.choose(["bob"]), other.choose(["ada"])] == [None, "ada"]
+
+
+def test_the_limit_of_a_kind_holds() -> None:
+    """Agents of one kind start only up to its limit, those of other commands included."""
+    crew = [CrewAgent(name, "codex", tasks=9, kind_others=1, kind_limit=3) for name in ("a", "b")]
+    roster = Roster(crew, of_kind=Counter(codex=1))
+    assert [roster.choose(["a", "b"]) for _ in range(2)] == ["a", None]
+
+
+def test_who_may_take_a_task() -> None:
+    """Capabilities and the wish for a name or a type decide; without an agent a reason is given."""
+    sql = TaskSpec("t", capabilities=("sql",))
+    assert takers_of(sql, CREW) == ("bob",)
+    assert takers_of(TaskSpec("t"), CREW) == ("ada", "bob", "cyd")
+    assert takers_of(TaskSpec("t", agent="codex"), CREW) == ("bob", "cyd")
+    gpu = TaskSpec("t", capabilities=("gpu",))
+    assert obstacle_of(gpu, takers_of(gpu, CREW), CREW) == Obstacle(
+        "no registered agent can take it: it requires the capability gpu",
+        "git worker agent add --type '<type>' --capability gpu <name>", lasts=True,
+    )  # fmt: skip
+    assert obstacle_of(sql, ("bob",), CREW) is None
+    assert obstacle_of(sql, ("cyd",), CREW) == Obstacle(
+        "agent cyd is paused", "git worker agent resume cyd"
+    )
+    broken = (CrewAgent("dan", state="ERROR"),)
+    assert obstacle_of(sql, ("dan",), broken) == Obstacle(
+        "agent dan is ERROR", "git worker agent resume dan"
+    )
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 30))
+def test_the_choice_is_even_and_within_the_limits(tasks: list[int], number: int) -> None:
+    """No agent exceeds its tasks, and all get work before one that is busier."""
+    crew = [CrewAgent(f"a{at}", tasks=most) for at, most in enumerate(tasks)]
+    names = [one.name for one in crew]
+    roster = Roster(crew, of_kind=Counter())
+    chosen = [roster.choose(names) for _ in range(number)]
+    counts = Counter(name for name in chosen if name)
+    assert all(counts[one.name] <= one.tasks for one in crew)
+    assert counts.total() == min(number, sum(tasks))
+    shares = [Counter(chosen[:at])[name] for at, name in enumerate(chosen) if name]
+    assert shares == sorted(shares) or len(set(tasks)) > 1
+    assert all(not (first is None and then) for first, then in pairwise(chosen))
