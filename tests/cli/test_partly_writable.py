@@ -71,7 +71,9 @@ def test_sync_needs_more(world: World) -> None:
     place, tip = world.path("auth"), world.tip("auth/t1")
     answer = inside("sync", box=smallest_set(world), cwd=place)
     assert answer.status == 1, answer
-    assert (answer.err.count("\n"), "Read-only file system" in answer.err) == (1, True), answer
+    error, hint = answer.err.splitlines()
+    assert "Read-only file system" in error, answer
+    assert hint.startswith("hint: git worker mcp"), answer
     assert world.tip("auth/t1") == tip
     assert world.tip("HEAD") != tip
     assert git(place, "status", "--porcelain") == ""

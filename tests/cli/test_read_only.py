@@ -89,11 +89,12 @@ def test_writing_names_the_cause(world: World, place: str) -> None:
     for words in WRITES:
         answer = frozen(world, *words, cwd=cwd)
         assert (answer.status, answer.out) == (1, ""), (words, answer)
-        assert answer.err.count("\n") == 1, (words, answer)
-        assert "Read-only file system" in answer.err, (words, answer)
-        assert str(common) in answer.err, (words, answer)
+        error, hint = answer.err.splitlines()
+        assert "Read-only file system" in error, (words, answer)
+        assert str(common) in error, (words, answer)
         if place == "worktree":
-            assert answer.err.endswith(f"{common} and {common}/worktrees/t1\n"), (words, answer)
+            assert error.endswith(f"{common} and {common}/worktrees/t1"), (words, answer)
+        assert hint.startswith("hint: git worker mcp"), (words, answer)
         assert "chmod" not in answer.err
     assert world.picture() == before
 
@@ -115,9 +116,9 @@ def test_before_the_first_command(tmp_path: Path) -> None:
     world = World.make(tmp_path / "repo")
     read, spawned = frozen(world, "status"), frozen(world, "spawn", "auth", "t1")
     assert (read.status, "not set up" in read.err) == (1, True)
-    assert (spawned.status, spawned.err.count("\n"), "Read-only" in spawned.err) == (1, 1, True), (
-        spawned
-    )
+    error, hint = spawned.err.splitlines()
+    assert (spawned.status, "Read-only" in error) == (1, True), spawned
+    assert hint.startswith("hint: git worker mcp"), spawned
 
 
 def test_ordinary_refusals_stay(world: World) -> None:

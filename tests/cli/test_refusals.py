@@ -242,11 +242,11 @@ def test_nothing_to_undo(scene: Scene) -> None:
 
 def test_unknown_command(repository: Path) -> None:
     """An unknown command is a misuse, and the near ones are named."""
-    assert run(repository, "stats") == Answer(
+    assert run(repository, "statz") == Answer(
         2,
         "",
-        "error: there is no command 'stats'; did you mean status, start, task?\n"
-        "hint: git worker status\n",
+        "error: there is no command 'statz'; did you mean stats, start, status?\n"
+        "hint: git worker stats\n",
     )
 
 

@@ -264,6 +264,8 @@ ELSEWHERE = {
     "gc.journal", "gc.refs", "gc.disk", "undo.made", "undo.unpacked",  # test_gc.py
     "adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded",
     "undo.renamed", "undo.released",
+    # tests/questions/test_questions.py
+    "question-asked", "question-settled", "answer-recorded", "answer-committed",
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from gitworker.states.question import Question
 from gitworker.store.records.runs import find_prompt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import resume, start
+from tests.cli.kit import run
 from tests.store.support import opened
 from tests.workers.world import World, wait_until
 
@@ -287,6 +288,19 @@ def test_a_kill_loses_neither_question_nor_answer(auth: World) -> None:
     assert again is not None
     assert again.answer == "8080"
     assert len(auth.messages("x-question")) == len(auth.messages("x-answer")) == 1
+
+
+@pytest.mark.whole
+def test_a_kill_after_a_plain_message_counts_it_once(auth: World) -> None:
+    """A command that is killed while it takes an answer has taken it wholly, and once."""
+    asking(auth)
+    ((asked,),) = auth.query("SELECT message_id FROM questions")
+    open_repository(str(auth.root)).send_note("auth", "8080", reply_to=asked)
+    killed = run(auth.root, "recover", env={"GITWORKER_CRASH_AT": "question-settled"})
+    assert killed.status == KILLED
+    settle(auth.session())
+    assert auth.query("SELECT answer, state FROM questions") == [("8080", "answered")]
+    assert auth.task("login").status == "IN_PROGRESS"
 
 
 @pytest.mark.parametrize(

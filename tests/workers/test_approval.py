@@ -111,6 +111,8 @@ def place(world: World) -> Repo:
     repo = Repo(world.working("auth", "login", {"a": "1\n"}))
     (repo.root / "bin").write_bytes(b"\0\1\2")
     repo.git("add", "bin")
+    repo.write({".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ../sub\n'})
+    repo.git("add", ".gitmodules")
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
     (repo.root / "sub").mkdir()
     repo.git("commit", "-q", "-m", "Second S\u00e9\n\nSigned-off-by: Ada <a@x>")
