@@ -59,15 +59,13 @@ def parse_markdown(text: str) -> list[PlannedTask]:
 
 def _workstream(text: str) -> str | None:
     """Return the workstream that the front matter names: `workstream: NAME` between two `---`."""
-    head, *lines = text.removeprefix("\ufeff").splitlines() or [""]
-    if head.rstrip() != RULE or RULE not in (line.rstrip() for line in lines):
+    head, *lines = [line.rstrip() for line in text.removeprefix("\ufeff").splitlines()] or [""]
+    if head != RULE or RULE not in lines:
         return None
-    for line in lines:
+    for line in lines[: lines.index(RULE)]:
         key, colon, value = line.partition(":")
         if key.strip() == "workstream" and colon:
             return value.strip().strip("'\"")
-        if line.rstrip() == RULE:
-            break
     return None
 
 

@@ -62,8 +62,24 @@ def test_a_plan() -> None:
 
 
 @pytest.mark.parametrize(
+    ("front", "workstream"),
+    [
+        ("---\ntitle: Login\nworkstream: 'login' \n---\n", "login"),
+        ("---\ntitle: Login\n---\nworkstream: login\n", None),
+        ("---\nworkstream: login\n", None),
+        ("", None),
+    ],
+)
+def test_front_matter_names_the_workstream(front: str, workstream: str | None) -> None:
+    """The front matter ends at the second rule; without one it is ordinary text."""
+    (task,) = parse_markdown(f"{front}- [ ] a: A\n")
+    assert task.fields.workstream_id == workstream
+
+
+@pytest.mark.parametrize(
     ("plan", "message"),
     [
+        ("---\nworkstream: a..b\n---\n- [ ] a: A", "line 1: "),
         ("- [ ] a\n\n- [ ]\n", "line 3: the item has no title"),
         ("- [ ] a (needs: b; when: now)", "line 1: 'when' is not a field"),
         ("- [ ] a: A\n  needs:\n", "line 2: needs has no value"),

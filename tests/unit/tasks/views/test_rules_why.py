@@ -20,6 +20,7 @@ NEXT = "git worker show w"
             "git worker spawn '<worker>' a",
         ),
         (TaskFacts("a", S.READY, closed=Why("no money", NEXT)), "no money", NEXT),
+        (TaskFacts("a", S.READY, refusal=Why("no agent is free", NEXT)), "no agent is free", NEXT),
         (TaskFacts("a", S.READY, held=True), "it is held back", "git worker task release a"),
         (
             TaskFacts("a", S.IN_PROGRESS, worker="w", next_command=NEXT),
