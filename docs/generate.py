@@ -55,7 +55,7 @@ SETTING_TEXTS = {
     " back: changes requested, a conflict, failed verify commands.",
     "agents_rounds": "The number of times that an agent is resumed at most.",
     "agents_limits": "Agents of one kind at once, one `NAME=NUMBER` a line (`claude=2`; `command`"
-    " is a command of your own). It holds for `run` and for agents that are started by hand.",
+    " is a command of your own). It limits `run` and agents that are started by hand.",
     "agent_hand_in": "Whether an agent's hook hands committed work in at the end of a turn.",
     "claims_lease_s": "Seconds that a claim on a task lasts without a heartbeat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",
@@ -84,8 +84,8 @@ SETTING_TEXTS = {
     "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: no limit.",
     "orchestrator_avoid_overlap": "Whether a task waits while one runs that changes the same paths:"
     " its declared ones (`task add --path`), or else those of the work on which it is stacked.",
-    "orchestrator_quiet_hours": "Hours in which `run` continues no agent after a limit, in local"
-    " time: `22:00-07:00`.",
+    "orchestrator_quiet_hours": "Hours in local time, such as `22:00-07:00`, in which"
+    " `run` continues no agent after a limit.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }

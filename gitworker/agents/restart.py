@@ -84,7 +84,7 @@ def find_restart(session: Session, worker: Worker) -> Restart | None:
 def read_answers(session: Session, worker: Worker) -> str | None:
     """Return the answers to the questions of a worker's task, for an agent that continues it.
 
-    A question whose time is over is named, too. None if there is neither.
+    A question that has timed out is named, too. None if there is neither.
     """
     with session.store.read() as reader:
         answers = answers_of(reader, worker.task)

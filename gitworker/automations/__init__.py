@@ -1,5 +1,5 @@
 """Automations: commands, tasks and agents of the user that start by time or by events.
 
-They are rows of the user's own database, never of a file of the repository, because they run
-commands. Texts of events reach commands as variables, never as a part of a shell's words.
+They are rows of the user's own database, never read from a file of the repository, because they run
+commands. Text from events reaches commands in variables, never as part of a shell command.
 """

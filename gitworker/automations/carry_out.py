@@ -134,7 +134,7 @@ def _act(
 def _shell(
     session: Session, command: str, variables: Mapping[str, str], *, limit_s: float
 ) -> Ended:
-    """Run a command of the user in the main checkout; texts of events are in variables only."""
+    """Run a command of the user in the main checkout; text from events is in variables only."""
     return run_capped(
         SHELL, cwd=session.main_top, variables={**variables, "GITWORKER_COMMAND": command},
         limit_s=limit_s,

@@ -35,7 +35,7 @@ def add(session: Session, draft: Draft) -> Automation:
     """Add an automation; only later events and times count.
 
     Raises Invalid for a bad trigger, action or prompt, and Refused for a name that exists and for a
-    worker, whose commands would run outside of its worktree.
+    worker, whose commands would run outside its worktree.
     """
     _require_person(session)
     trigger, action = trigger_of(draft), action_of(draft)

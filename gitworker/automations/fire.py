@@ -81,7 +81,7 @@ def fire_due(session: Session) -> list[Fired]:
 
 
 def fire_now(session: Session, name: str) -> Fired:
-    """Claim a run by hand, whatever the trigger, the cooldown and `enabled` say."""
+    """Claim a run by hand; the trigger, the cooldown and `enabled` are ignored."""
     run = new_id()
     with session.store.write() as writer:
         automation = require_automation(writer, name)

@@ -92,7 +92,7 @@ def require_placeholders(template: str, steps: Sequence[str]) -> None:
     """Raise Invalid if a prompt names the output of a step that does not exist."""
     for name in PLACEHOLDER.findall(template):
         if name != "event" and int(name.removeprefix("step_")) >= len(steps):
-            raise _usage(f"the prompt names {{{{{name}}}}}, and there are {len(steps)} steps")
+            raise _usage(f"the prompt names {{{{{name}}}}}, but there are {len(steps)} steps")
 
 
 def split_events(events: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -102,9 +102,9 @@ def split_events(events: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def next_period_ms(before_ms: int | None, interval_s: int, now: int) -> int:
-    """Return the next time of a period; periods that passed meanwhile, as in a sleep, are left out.
+    """Return the next time of a period; periods missed meanwhile, as during a sleep, are skipped.
 
-    `before_ms` is the time that is over now, None at the beginning.
+    `before_ms` is the previous time, None at the beginning.
     """
     step = interval_s * 1000
     if before_ms is None or before_ms > now:
@@ -120,7 +120,7 @@ def skip_reason(
         return "its last run has not ended"
     if last_run_at_ms is not None and now - last_run_at_ms < cooldown_s * 1000:
         left_s = (cooldown_s * 1000 - (now - last_run_at_ms) + 999) // 1000
-        return f"cooldown: {left_s} s are left"
+        return f"cooldown: {left_s} s left"
     return None
 
 
@@ -141,7 +141,7 @@ def over_budget(tokens: int, limit: int | None) -> str | None:
     """Return that a run has used more tokens than it may, or None."""
     if limit is None or tokens <= limit:
         return None
-    return f"it has used {tokens} tokens, {limit} are allowed"
+    return f"it has used {tokens} of at most {limit} tokens"
 
 
 def _usage(message: str) -> Invalid:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def next_time_ms(trigger: Mapping[str, Any], *, before_ms: int | None, now: int) -> int | None:
     """Return the next time of a trigger after `now`; None for events.
 
-    `before_ms` is the time that is over now. Raises Invalid for a bad expression, and for one that
+    `before_ms` is the previous time. Raises Invalid for a bad expression, and for one that
     has no time in the next years.
     """
     if trigger["type"] == PERIODIC:

@@ -80,7 +80,7 @@ def json_list(found: AutomationList) -> dict[str, Any]:
 
 
 def render_automation(one: Automation, *, width: int | None, color: bool) -> str:
-    """Return one line for each field that says something."""
+    """Return one line for each field that has a value."""
     lines = [
         ("automation", f"{one.id}  {one.title}".rstrip()),
         ("enabled", "yes" if one.enabled else "no"),

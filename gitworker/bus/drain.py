@@ -160,7 +160,7 @@ def _unreviewed(
 def _publish_target(session: Session, move: MovedRef, author: Worker | None) -> None:
     """Publish that another program moved the target; our landings record its tip themselves.
 
-    `hq` gets the message if the target has the commits of a worker now, which no landing checked.
+    `hq` gets the message if the target now has commits of a worker that no landing checked.
     """
     payload: dict[str, object] = {"ref": move.ref, "from": move.old, "to": move.new}
     if author is not None:

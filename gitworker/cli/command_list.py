@@ -36,7 +36,7 @@ COMMANDS: Sections = {
     "Work": {
         "task": "Plan tasks: their order, texts and dependencies.",
         "automation": "Start commands, tasks and agents by time or by events.",
-        "workstream": "Group tasks that end together, and validate the whole.",
+        "workstream": "Group tasks that end together, and validate their result.",
         "spawn": "Give a worker a task, with its own branch and worktree.",
         "assign": "Give the next task to a free worker.",
         "adopt": "Adopt existing work: a branch, or a worktree made by hand.",
@@ -72,7 +72,7 @@ COMMANDS: Sections = {
         "attach": "Switch to the tmux window of a task.",
     },
     "Talk": {
-        "inbox": "Show the things that need me, each with its command.",
+        "inbox": "Show the items that need you, each with its command.",
         "send": "Send a text to a worker.",
         "ask": "Ask a person, wait for the answer, and print it.",
         "reply": "Answer the question of a worker.",
@@ -139,7 +139,7 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "edit": "Change the weight, the limits or the budget of a project.",
             "pause": "Start no more tasks of a project.",
             "resume": "Let the tasks of a paused or archived project start.",
-            "archive": "Close a project for good and keep its record.",
+            "archive": "Close a project and keep its record.",
         },
     },
     "automation": {
@@ -198,9 +198,9 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "add": "Register an agent that takes tasks.",
             "list": "List the registered agents, one row each.",
             "show": "Show all details of a registered agent.",
-            "pause": "Give an agent no further task.",
+            "pause": "Give an agent no more tasks.",
             "resume": "Let a paused or failed agent take tasks again.",
-            "remove": "Remove an agent after its task.",
+            "remove": "Remove an agent once its task has ended.",
             "install": "Attach our hooks to a coding agent.",
             "uninstall": "Remove our hooks from a coding agent's settings.",
         },

@@ -142,9 +142,9 @@ TOOLS: tuple[Tool, ...] = (
     SEND,
     Tool(
         "ask", _ask,
-        "Ask a question and wait for the answer. Without one in time this fails with the code"
-        " timeout, and the question stays open: the same text waits again, and the answer arrives"
-        " in the inbox. If you cannot go on without it, end your turn: your task waits.",
+        "Ask a question and wait for the answer. If none comes in time, this fails with the code"
+        " timeout, and the question stays open: ask the same text to wait again; the answer also"
+        " arrives in the inbox. If you cannot continue without it, end your turn: your task waits.",
         required=("text",), waiting=("timeout_s", ANSWER_S),
         text=text("The question."),
         to=text("A worker, or hq. Default: hq."),
@@ -155,7 +155,7 @@ TOOLS: tuple[Tool, ...] = (
         "progress", _progress,
         "Report that you begin or are at work: a sign of life, and your progress.",
         progress=number("The progress, from 0 to 1.", 0, 1),
-        status=choice("blocked: you cannot go on without help.", "working", "blocked"),
+        status=choice("blocked: you cannot continue without help.", "working", "blocked"),
         note=text("A few words about the current step."),
     ),
     Tool(

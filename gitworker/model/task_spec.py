@@ -25,7 +25,7 @@ class OpenNeed(NamedTuple):
 class TaskSpec(NamedTuple):
     """A task as its author describes it; lower `priority` comes first.
 
-    `paths` are the paths that it will change, `agent` the agent that shall do it, `position` its
+    `paths` are the paths that it will change, `agent` the agent that does it, `position` its
     place in the plan `plan_source`. A `held` task is not started. `capabilities` are those that its
     agent must have, `budget_tokens` the tokens that its agents may use.
     """

@@ -35,7 +35,7 @@ KILLED = "its agent and its supervisor were killed"
 
 
 def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slot | None) -> None:
-    """Carry out one action; a task may wish for another agent, and have a time limit of its own.
+    """Carry out one action; a task may name another agent, and have a time limit of its own.
 
     Raises the errors of the use case; the state then decides what is next. A worker that got
     its task without being able to start its agent is freed from it again.
@@ -73,7 +73,7 @@ def require_start(
 def wished_agent(
     session: Session, command: AgentCommand, task: str, *, worker: str
 ) -> AgentCommand:
-    """Return the agent that a task wishes for, else that of the run, with the shorter limit.
+    """Return the agent that a task names, else that of the run, with the shorter limit.
 
     In a run of all registered agents it is the one of which the worker is a slot.
     """

@@ -171,7 +171,7 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
 
 
 def wants_agent(slot: SlotFacts) -> bool:
-    """Return whether another agent shall verify the work of a slot, and none has yet."""
+    """Return whether another agent is to verify the work of a slot, and none has yet."""
     return slot.verification is VerificationType.QA_AGENT and slot.is_verified is None
 
 
@@ -227,10 +227,10 @@ def slot_owner(worker: str, agents: Collection[str]) -> str | None:
 
 
 def passes(code: str, failures: int) -> bool:
-    """Return whether the obstacle of a start passes by itself; `failures` counts this one, too.
+    """Return whether the obstacle to a start passes by itself; `failures` counts this one, too.
 
     A limit passes as soon as an agent ends. Another command that changes the worker at the same
-    time, such as the supervisor that a killed run has started, is over at the next look.
+    time, such as the supervisor that a killed run has started, has ended by the next tick.
     """
     return code == LIMIT or (code == Conflict.code and failures < CONFLICTS_MAX)
 

@@ -78,7 +78,7 @@ class RunOrder(NamedTuple):
     """The agent of a run, and its limits.
 
     `agents` run at once (None: the project's number). `lands`: work that needs no approval lands.
-    `begins` new tasks at most (None: no limit; 0: only work that has begun goes on). `is_single`:
+    `begins` new tasks at most (None: no limit; 0: only work that has begun continues). `is_single`:
     one tick. `plan` is a file with tasks that are brought into the queue first. `resumes`: an agent
     continues by itself after a limit of its model's vendor.
     """
@@ -323,10 +323,10 @@ class _Work:
                 verdict = job.verdict()
                 self.verified[worker] = (job.version, verdict is not None)
                 if verdict is None:
-                    self._say(f"{worker} has no verdict that counts: it waits for a person")
+                    self._say(f"{worker} has no valid verdict: its work waits for a person")
                 if verdict is None or verdict.is_passed:
                     continue
-                note = verdict.note or "the agent that verified the work found a fault"
+                note = verdict.note or "the agent that verified the work rejected it"
             elif (failure := job.failure) is None:
                 self.tested[worker] = job.version
                 continue
@@ -371,7 +371,7 @@ class _Work:
 
 
 def _require_possible(session: Session, order: RunOrder) -> RunOrder:
-    """Return the order with the command of its agent; raise if it could not do anything."""
+    """Return the order with the command of its agent; raise if it cannot run."""
     if session.actor not in RESERVED:
         raise Refused(
             f"worker {session.actor} cannot run other agents", "git worker done", code="not_allowed"

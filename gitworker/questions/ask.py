@@ -60,7 +60,7 @@ def ask(
 
     The task is WAITING_INPUT meanwhile. The same words find the question of a killed caller, or its
     answer. After `timeout_s` the task is paused (Conflict, `timeout`). After `wait_s` the caller
-    waits no longer, and the question stays open (Conflict, `timeout`). `check` is called after each
+    stops waiting, and the question stays open (Conflict, `timeout`). `check` is called after each
     wait, and may raise.
     """
     if not text.strip() or len(text) > TEXT_MAX:
@@ -105,7 +105,7 @@ def _publish(writer: Writer, session: Session, new: NewQuestion) -> Question:
 def _wait(
     session: Session, question: Question, wait_s: float | None, check: Callable[[], object]
 ) -> Question:
-    """Wait until the question ends; its own time is over by the wall clock, as for all commands."""
+    """Wait until the question ends; its own timeout follows the wall clock, as for all commands."""
     started = clock.monotonic_ms()
     with listen(session) as waker:
         while True:

@@ -14,7 +14,7 @@ from gitworker.states.worker_machine import state_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RESUME_AFTER_S = 3600  # a task without an answer goes on without it after this time
+RESUME_AFTER_S = 3600  # after this time a task continues without an answer
 OPTION_MAX = 200
 SHOWN = 80
 PAUSED = frozenset({TaskStatus.PAUSED})
@@ -109,7 +109,7 @@ def end_of(question: Question, *, resumes_at: str) -> GitWorkerError | None:
         return Conflict(
             f"no answer came within {seconds:g} s; task {question.task_id} is paused until"
             f" {resumes_at}, or until the answer comes",
-            f"git worker resume {question.worker_id}   # goes on without the answer",
+            f"git worker resume {question.worker_id}   # continues without the answer",
             code="timeout",
         )
     if question.state == WITHDRAWN:
@@ -122,7 +122,7 @@ def end_of(question: Question, *, resumes_at: str) -> GitWorkerError | None:
 
 
 def still_open(question: Question, waited_s: float) -> GitWorkerError:
-    """Return the error of a caller that waits no longer, while its question stays open."""
+    """Return the error of a caller that no longer waits, while its question stays open."""
     return Conflict(
         f"no answer came within {waited_s:g} s; question {question.id} stays open",
         "git worker inbox   # the answer arrives there; to wait again, ask in the same words",

@@ -58,10 +58,10 @@ def settle_questions(session: Session) -> None:
 def record_answer(
     writer: Writer, question: Question, answer: str, *, by: str, now: int, reply: str | None = None
 ) -> bool:
-    """Answer a question in the caller's transaction, and let its task go on.
+    """Answer a question in the caller's transaction, and let its task continue.
 
     Publishes the answer to the worker unless it is the message `reply`. A task that was paused
-    meanwhile may go on at once. Returns False if the question has an answer by now.
+    meanwhile may continue at once. Returns False if the question has an answer already.
     """
     message = reply or publish(
         writer,

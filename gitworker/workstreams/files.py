@@ -43,7 +43,7 @@ def write_files(session: Session, name: str) -> None:
 
 
 def write_archive(session: Session, name: str) -> str:
-    """Write everything about an ended workstream into one file; return its path."""
+    """Write the archive of an ended workstream; return its path."""
     with session.store.read() as reader:
         stored = require_workstream(reader, name)
         members, needs = members_of(reader, name), all_needs(reader)

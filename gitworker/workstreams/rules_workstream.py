@@ -97,7 +97,7 @@ def execution_stages(
     """Return the tasks in stages: those of a stage need only tasks of earlier ones."""
     left = {one.id: {need.task for need in needs.get(one.id, ())} for one in members}
     for waits_for in left.values():
-        waits_for.intersection_update(left)  # others are outside of the workstream
+        waits_for.intersection_update(left)  # others are outside the workstream
     dependents: dict[str, list[str]] = {}
     for task, waits_for in left.items():
         for need in waits_for:

@@ -294,5 +294,5 @@ def test_an_agent(world: World, tmp_path: Path) -> None:
     (action,) = json_run(done)["actions_taken"]
     assert (action["worker"], action["task"]) == ("auto-look", "look"), done
     assert (done.status, done.tokens_used) == ("failed", 42), done
-    assert done.skipped_reason == "it has used 42 tokens, 10 are allowed"
+    assert done.skipped_reason == "it has used 42 of at most 10 tokens"
     assert world.show("one", "auto-look/look") == "one"

@@ -98,7 +98,7 @@ def test_a_life(world: World) -> None:
     assert len(kept["transitions"]) == 4
     assert kept["running_ms"] is not None
     assert attend(world.session()) == []
-    with pytest.raises(Refused, match="takes no more tasks"):
+    with pytest.raises(Refused, match="takes no new tasks"):
         add(world, "late", workstream_id="login")
 
 

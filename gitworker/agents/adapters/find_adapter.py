@@ -57,7 +57,7 @@ def adapter_names(session: Session) -> list[str]:
 
 
 def agent_names(session: Session) -> list[str]:
-    """Return the names that a task may wish for: registered agents, and all known ones."""
+    """Return the agents that a task may name: the registered and all known ones."""
     with session.store.read() as reader:
         registered = [one.name for one in all_registered(reader)]
     return [*registered, *adapter_names(session)]

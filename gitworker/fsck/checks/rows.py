@@ -198,7 +198,7 @@ def check_questions(picture: Picture) -> Iterator[Finding]:
         if waits_for_nothing(task.status, states.get(task.id, ())):
             yield Finding(
                 "question_gone", task.id,
-                f"task {task.id} waits for an answer, but {worker.worker_id} asks nothing",
+                f"task {task.id} waits for an answer, but {worker.worker_id} has no open question",
                 "lets the task continue", partial(_go_on, worker=worker),
             )  # fmt: skip
 

@@ -72,7 +72,7 @@ def _carry_out(session: Session, operation: Operation, done: Operation) -> None:
 def _needs_number(_: Reader, done: Operation) -> bool:
     """Return whether a gc ran by itself or deleted no ref.
 
-    Otherwise `undo` would revert the gc of last night instead of the user's last command.
+    Otherwise `undo` could revert an automatic gc instead of the user's last command.
     """
     data = done.payload(GcData)
     return not data.refs or data.by_itself

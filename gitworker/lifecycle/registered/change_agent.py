@@ -21,8 +21,8 @@ def change_agent(
 ) -> str:
     """Pause an agent, remove it, or (with neither) let it take tasks again; return its state.
 
-    An agent at work ends its task first. A resumed agent with an error is reset. Raises NotFound
-    for another name, and Refused for a worker.
+    An agent at work finishes its task first. A resumed agent with an error is reset. Raises
+    NotFound for another name, and Refused for a worker.
     """
     require_person(session)
     with session.store.write() as writer:

@@ -66,7 +66,7 @@ class QaJob(OutputJob):
         )  # fmt: skip
 
     def verdict(self) -> QaVerdict | None:
-        """Return the verdict of an ended review, and publish its evidence; None if it is void."""
+        """Return the valid verdict of an ended review, or None; publish its evidence."""
         data = bytes(self.output)
         if self._transcript is not None:
             data = self._transcript.output(data) + self._transcript.output(None)

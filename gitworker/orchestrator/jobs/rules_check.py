@@ -8,7 +8,7 @@ CHARACTERS = 4000
 def failure_note(output: str) -> str | None:
     """Return the end of the output of failed test commands as a note; None if they passed.
 
-    Without the verdict in the last line they were killed, and so failed.
+    Without a verdict in the last line they were killed and count as failed.
     """
     lines = output.splitlines()
     if lines and lines[-1] == PASSED:

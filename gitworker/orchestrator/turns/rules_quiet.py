@@ -8,7 +8,7 @@ def after_quiet(at_ms: int, hours: str, *, minute: int) -> int:
     """Return the time, or the end of the quiet hours in which it falls.
 
     `hours` is HH:MM-HH:MM, empty without quiet hours. `minute` is the local minute of the day of
-    the time. The end is late by less than a minute.
+    the time. The result is less than a minute late.
     """
     if not hours:
         return at_ms

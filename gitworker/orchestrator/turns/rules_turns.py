@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 QUANTUM_MS = 60_000.0  # charged for a start until its time is known
-CREDIT_MAX_MS = 3_600_000.0  # a project that could not use its share does not hoard it
+CREDIT_MAX_MS = 3_600_000.0  # a project that could not use its share does not save it up
 WEIGHT_MIN = 1e-6
 
 

@@ -9,7 +9,7 @@ from gitworker.store.api import Reader, Row, Writer
 
 
 class NewQuestion(NamedTuple):
-    """The words of a question, and who asks."""
+    """The text of a question, and the worker that asks."""
 
     task: str
     worker: str
@@ -19,7 +19,7 @@ class NewQuestion(NamedTuple):
 
 
 class DueQuestion(NamedTuple):
-    """A question whose time is over, or (with the id of a message) that was answered on the bus."""
+    """A question that has timed out, or (with the id of a message) was answered on the bus."""
 
     id: int
     is_late: bool

@@ -77,7 +77,7 @@ def _number(row: Row | None, column: str) -> int:
 
 
 def _lines_of(text: str | None) -> list[bytes | None]:
-    """Return the JSON lines of a transition; values of a foreign program that are no objects: None.
+    """Return the JSON lines of a transition; None for a value that is not an object.
 
     A transition without lines has one, too, so that the position moves past it.
     """

@@ -37,7 +37,7 @@ def ready_tasks(reader: Reader, limit: int) -> list[QueuedTask]:
 
 
 def ready_tasks_of(reader: Reader, project: str, limit: int) -> list[QueuedTask]:
-    """Return the first tasks of one project that may start, whatever the project's own limits."""
+    """Return the first tasks of one project that may start, ignoring the project's own limits."""
     rows = reader.rows("task_queue.ready_of_project", project=project, limit=limit)
     return [QueuedTask(**row) for row in rows]
 

@@ -41,7 +41,7 @@ def require_admitted(
 
 
 def find_start_refusal(session: Session, reader: Reader, task: str) -> GitWorkerError | None:
-    """Return the limit that forbids a task to start now with the agent that it wishes for."""
+    """Return the limit that forbids a task to start now with the agent that it names."""
     spec = find_task_spec(reader, task)
     kind = (spec and spec.agent) or "command"
     return _refusal(

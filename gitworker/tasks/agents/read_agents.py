@@ -64,9 +64,9 @@ def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) ->
 
 
 def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
-    """Return one line for each field that says something."""
+    """Return one line for each field that has a value."""
     agent = found.agent
-    later = "leaves after its task" if agent.is_leaving else "paused" if agent.is_paused else ""
+    later = "removed after its task" if agent.is_leaving else "paused" if agent.is_paused else ""
     lines = [
         ("agent", agent.name),
         ("type", agent.agent_type),

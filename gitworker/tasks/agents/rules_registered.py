@@ -52,7 +52,7 @@ def may_take(
     required: Sequence[str],
     wish: str | None,
 ) -> bool:
-    """Return whether an agent has the capabilities of a task, and the name or type it wishes."""
+    """Return whether an agent has the capabilities of a task, and the name or type it names."""
     return wish in (None, name, agent_type) and set(required) <= set(capabilities)
 
 
@@ -63,7 +63,7 @@ def has_room(state: AgentState, *, at_work: int, tasks: int, is_paused: bool) ->
 
 def unfit_words(*, required: Sequence[str], wish: str | None) -> tuple[str, str]:
     """Return why no registered agent can take a task, and the command that registers one."""
-    wants = [] if wish is None else [f"wishes for the agent {wish}"]
+    wants = [] if wish is None else [f"names the agent {wish}"]
     if required:
         noun = "capability" if len(required) == 1 else "capabilities"
         wants.append(f"requires the {noun} {', '.join(required)}")

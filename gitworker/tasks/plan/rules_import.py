@@ -80,7 +80,7 @@ def require_agents(tasks: Sequence[PlannedTask], agents: Collection[str]) -> Non
 
 
 def require_projects(tasks: Sequence[PlannedTask], projects: Collection[str]) -> None:
-    """Raise Invalid, naming the line, if a task is of a project that takes no task."""
+    """Raise Invalid, naming the line, if the project of a task takes no new tasks."""
     for task in tasks:
         if task.fields.project_id and task.fields.project_id not in projects:
             raise at_line(

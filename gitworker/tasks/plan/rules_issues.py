@@ -46,7 +46,7 @@ def parse_issues(text: str) -> list[PlannedTask]:
     """Return a task for each open issue, with the issue's number as its line.
 
     The id is `issue-<number>`. A line `needs: #3, #4` in the body names other issues of the list; a
-    closed one is done. Raises Invalid for output that `gh` does not print.
+    closed one counts as done. Raises Invalid for output that `gh` does not print.
     """
     try:
         issues: list[dict[str, Any]] = json.loads(text)

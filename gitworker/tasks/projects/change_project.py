@@ -77,7 +77,7 @@ def edit_project(
 
 
 def set_project_status(session: Session, project: str, status: ProjectStatus) -> Project:
-    """Pause, resume or archive a project. Agents at work go on; a project in use is not archived.
+    """Pause, resume or archive a project. Agents at work continue.
 
     Raises NotFound for an unknown project; Refused for a worker, and to archive a project that has
     open tasks.

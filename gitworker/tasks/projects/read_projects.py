@@ -58,7 +58,7 @@ def render_projects(found: list[ShownProject], *, width: int | None, color: bool
 
 
 def render_project(found: ShownProject, *, width: int | None, color: bool) -> str:
-    """Return one line for each field that says something."""
+    """Return one line for each field that has a value."""
     project, repo = found.project, found.repo
     closed = closed_by(project)
     tasks = ", ".join(f"{number} {status}" for status, number in found.tasks.items())

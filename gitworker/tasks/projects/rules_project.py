@@ -88,7 +88,7 @@ def closed_by(project: Project) -> Why | None:
 def task_refusal(
     project: str, found: Project | None, known: Collection[str]
 ) -> GitWorkerError | None:
-    """Return why a project takes no new task, or None; a `found` of None is an unknown project."""
+    """Return why a project takes no new tasks, or None; a `found` of None is an unknown project."""
     if found is None:
         return NotFound(
             f"there is no project {project}: {', '.join(sorted(known))}",
@@ -96,7 +96,7 @@ def task_refusal(
         )  # fmt: skip
     if found.status is ProjectStatus.ARCHIVED:
         return Refused(
-            f"project {project} is archived and takes no task",
+            f"project {project} is archived and takes no new tasks",
             f"git worker project resume {project}", code="project_archived",
         )  # fmt: skip
     return None

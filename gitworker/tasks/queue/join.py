@@ -29,7 +29,7 @@ def require_open(reader: Reader, name: str) -> Workstream:
     found = require_workstream(reader, name)
     if found.state not in OPEN:
         raise Refused(
-            f"workstream {name} is {found.state} and takes no more tasks",
+            f"workstream {name} is {found.state} and takes no new tasks",
             f"git worker workstream show {name}",
             code="moved_on",
         )

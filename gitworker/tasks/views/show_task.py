@@ -52,7 +52,7 @@ def read_task(session: Session, task: str) -> ShownTask:
 
 
 def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
-    """Return one line for each field that says something, then the text."""
+    """Return one line for each field that has a value, then the text."""
     spec, stored = found.spec, found.stored
     next_command = f": {found.why.next_command}" if found.why.next_command else ""
     lines = [

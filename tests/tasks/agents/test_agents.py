@@ -137,7 +137,7 @@ def test_a_task_that_no_agent_can_take(world: World) -> None:
         assert find_unfit(reader, "a") is None
     found = read_why(session, "b")
     assert found.reason == (
-        "no registered agent can take it: it wishes for the agent codex and requires the"
+        "no registered agent can take it: it names the agent codex and requires the"
         " capabilities sql, gpu"
     )
     hint = "git worker agent add --type codex --capability sql --capability gpu <name>"

@@ -86,7 +86,7 @@ def test_skips() -> None:
     assert skip_reason(last_run_at_ms=None, cooldown_s=9, is_running=False, now=5) is None
     assert skip_reason(last_run_at_ms=0, cooldown_s=9, is_running=False, now=9000) is None
     found = skip_reason(last_run_at_ms=0, cooldown_s=9, is_running=False, now=8500)
-    assert found == "cooldown: 1 s are left"
+    assert found == "cooldown: 1 s left"
     assert skip_reason(last_run_at_ms=None, cooldown_s=0, is_running=True, now=5) is not None
 
 
@@ -102,4 +102,4 @@ def test_budgets() -> None:
     """A run is over its budget above the limit only."""
     assert over_budget(5, None) is None
     assert over_budget(5, 5) is None
-    assert over_budget(6, 5) == "it has used 6 tokens, 5 are allowed"
+    assert over_budget(6, 5) == "it has used 6 of at most 5 tokens"

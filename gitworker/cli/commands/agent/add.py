@@ -15,11 +15,11 @@ from gitworker.tasks.agents.read_agents import json_agent
 @click.option("--type", "agent_type", required=True, metavar="TYPE",
               help="A known agent, such as claude, or command.")  # fmt: skip
 @click.option("--command", "words", type=Text(), default=None, metavar="COMMAND",
-              help="The command, as in a shell; of a known agent its options.")  # fmt: skip
+              help="The command, as in a shell; for a known agent, its options.")  # fmt: skip
 @click.option("--capability", "capabilities", type=Text(), multiple=True, metavar="NAME",
               help="A capability that tasks can require; repeatable.")  # fmt: skip
 @click.option("--max-tasks", "tasks", type=Number(min=1), default=1, show_default=True, metavar="N",
-              help="Its tasks at once.")  # fmt: skip
+              help="Run at most N of its tasks at once.")  # fmt: skip
 @click.option("--env", "env", multiple=True, metavar="NAME=VALUE",
               help="A variable of its environment; repeatable.")  # fmt: skip
 @click.pass_obj
@@ -36,8 +36,8 @@ def command(
 
     TYPE is one of the known agents (`git worker help agents`), whose program must be installed, or
     `command` with a command of your own, in which {prompt} is the task's text. The agent takes
-    tasks that require no capability that it lacks, at most N at once, in the workers NAME-1, NAME-2
-    and so on. Nothing starts before `git worker run`.
+    tasks whose required capabilities it has, at most N at once, in the workers NAME-1, NAME-2 and
+    so on. Nothing starts before `git worker run`.
 
     \b
       git worker agent add ada --type claude --capability python

@@ -12,9 +12,9 @@ from gitworker.tasks.agents.read_agents import json_agents, render_agents
 def command(call: CommandLine) -> None:
     """List the registered agents, one row each.
 
-    Shows agent, type, state, tasks at work of those at once, tokens used and capabilities. On a
-    pipe the columns are separated by tabs and have no heading. `git worker agents` lists the agents
-    that are at work.
+    Shows agent, type, state, tasks at work and their limit, tokens used and capabilities. On a pipe
+    the columns are separated by tabs and have no heading. `git worker agents` lists the agents that
+    are at work.
 
     \b
       git worker agent list

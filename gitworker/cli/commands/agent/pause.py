@@ -10,9 +10,9 @@ from gitworker.cli.options import GitworkerCommand
 @click.argument("agent", metavar="NAME")
 @click.pass_obj
 def command(call: CommandLine, agent: str) -> None:
-    """Give an agent no further task.
+    """Give an agent no more tasks.
 
-    Its present task continues; the agent is PAUSED once it is idle.
+    Its current task continues; the agent is PAUSED once it is idle.
 
     \b
       git worker agent pause ada

@@ -10,10 +10,10 @@ from gitworker.cli.options import GitworkerCommand
 @click.argument("agent", metavar="NAME")
 @click.pass_obj
 def command(call: CommandLine, agent: str) -> None:
-    """Remove an agent after its task.
+    """Remove an agent once its task has ended.
 
-    An agent at work ends its task first. Its workers, their work and its record stay; the name is
-    free again.
+    An agent at work finishes its task first. Its workers, their work and its record are kept; the
+    name is free again.
 
     \b
       git worker agent remove ada

@@ -12,8 +12,8 @@ from gitworker.cli.options import GitworkerCommand
 def command(call: CommandLine, agent: str) -> None:
     """Let a paused or failed agent take tasks again.
 
-    An agent that could not start, or whose model refused its credentials, is in the state ERROR
-    until then.
+    An agent that could not start, or whose credentials were refused, stays in the state ERROR until
+    then.
 
     \b
       git worker agent resume ada

@@ -28,9 +28,11 @@ from gitworker.cli.options import GitworkerCommand, Number, Text
 @click.option("--agent", type=Text(), metavar="NAME", help="The action: run an agent.")
 @click.option(
     "--cooldown", "cooldown_s", type=Number(min=0), metavar="S",
-    help="At least S seconds between two runs; default: 3600 for --on, else 0.",
+    help="Wait at least S seconds between two runs; default: 3600 for --on, else 0.",
 )  # fmt: skip
-@click.option("--max-tokens", type=Number(min=1), metavar="N", help="Tokens of one run at most.")
+@click.option(
+    "--max-tokens", type=Number(min=1), metavar="N", help="Stop a run that uses more tokens."
+)
 @click.option("--title", type=Text(), metavar="TEXT", help="Its title.")
 @click.option("--disabled", is_flag=True, help="Do not fire until `automation enable`.")
 @click.pass_obj
@@ -38,14 +40,14 @@ def command(call: CommandLine, /, disabled: bool, **options: Any) -> None:
     """Add an automation and print its name.
 
     It has one trigger (--every, --cron in local time, or --on) and one action. `git worker run`
-    fires it while it runs, and `automation run` does so by hand. A time that was missed, as in a
-    sleep, fires once.
+    fires it while it runs, and `automation run` does so by hand. A missed time, for example while
+    the machine slept, fires once.
 
     First the commands of --step run in the main checkout. {{step_0}} in the prompt is the output of
-    the first one, {{event}} the event as JSON. A command of --command has the prompt in
-    GITWORKER_PROMPT and the event in GITWORKER_EVENT; texts of events are never a part of a shell's
-    words. A task of --task has the prompt as its text, and so has the new task of --agent, on which
-    the agent works in a worktree of its own.
+    the first one, {{event}} the event as JSON. --command gets the prompt in GITWORKER_PROMPT and
+    the event in GITWORKER_EVENT; text from an event never becomes part of a shell command. --task
+    and --agent add a task with the prompt as its text; the agent works on it in a worktree of its
+    own.
 
     \b
       git worker automation add nightly --cron '0 2 * * *' --command make

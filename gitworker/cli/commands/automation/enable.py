@@ -13,7 +13,7 @@ from gitworker.cli.options import GitworkerCommand, Text
 def command(call: CommandLine, name: str) -> None:
     """Let an automation fire again.
 
-    Only times and events from now on count.
+    Times and events before now are ignored.
 
     \b
       git worker automation enable nightly

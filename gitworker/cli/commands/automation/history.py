@@ -9,13 +9,15 @@ from gitworker.cli.options import GitworkerCommand, Number, Text
 
 @click.command("history", cls=GitworkerCommand)
 @click.argument("name", type=Text())
-@click.option("-n", "limit", type=Number(min=1), default=20, metavar="N", help="So many runs.")
+@click.option(
+    "-n", "limit", type=Number(min=1), default=20, metavar="N", help="List at most N runs."
+)
 @click.pass_obj
 def command(call: CommandLine, name: str, limit: int) -> None:
     """List the runs of an automation, newest first.
 
-    Shows the reason of each run, its outcome, and the reason of a failed or skipped one. With
-    --json also the event, the output of the steps, the prompt and the answer.
+    Shows the trigger and the outcome of each run, and why one failed or was skipped. --json adds
+    the event, the output of the steps, the prompt and the answer.
 
     \b
       git worker automation history nightly -n 5

@@ -14,7 +14,7 @@ from gitworker.cli.options import GitworkerCommand, Text
 def command(ctx: click.Context, name: str, run_id: str | None) -> None:
     """Run an automation now and wait for its end.
 
-    Trigger, cooldown and `disable` do not count. A failed run gives exit status 1.
+    Trigger, cooldown and `disable` are ignored. If the run fails, the exit status is 1.
 
     \b
       git worker automation run nightly

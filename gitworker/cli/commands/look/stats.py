@@ -9,16 +9,15 @@ from gitworker.tasks.views.stats import GROUPS, json_stats, render_stats
 
 @click.command("stats", cls=GitworkerCommand)
 @click.option(
-    "--by", type=click.Choice(GROUPS), default="task", show_default=True, help="The rows."
+    "--by", type=click.Choice(GROUPS), default="task", show_default=True, help="Group the runs."
 )
 @click.pass_obj
 def command(call: CommandLine, by: str) -> None:
     """Show the runs of agents with their time, tokens and cost.
 
-    Retries are the runs after the first of each task. Time is that of the agents, also of those
-    that still run. Tokens and cost are those that the agents have reported at the end of a run; a
-    command of your own reports none. On a pipe the columns are separated by tabs, without a heading
-    and without the sum.
+    Retries are the runs of a task after its first. The time includes runs in progress. Agents
+    report tokens and cost at the end of a run; a command of your own reports none. On a pipe the
+    columns are separated by tabs, without a heading and without the sum.
 
     \b
       git worker stats --by agent

@@ -26,12 +26,12 @@ def command(call: CommandLine, watch: bool, every_s: float | None, include_all: 
     """Show all workers on one screen.
 
     Shows the target, every worker with its task, state, liveness, commits and news, unfinished
-    operations, and the last events. Workers at work come first. The news are the reason for which
-    work came back, a failed verification, a conflict, or the last commit, with the next command of
-    a worker that needs one. If there are any, it also shows workstreams, registered agents with
-    the number of their tasks at work, budgets, and the tasks that start next. With --watch it stays
-    on the terminal until q or Ctrl-C. If standard output is not a terminal, each change prints the
-    text again after an empty line, or with --json one line.
+    operations, and the last events. Workers at work come first. The news are the reason why work
+    came back, a failed verification, a conflict, or the last commit, with the next command of a
+    worker that needs one. If there are any, it also shows workstreams, registered agents with the
+    number of their tasks at work, budgets, and the tasks that start next. With --watch it stays on
+    the terminal until q or Ctrl-C. If standard output is not a terminal, each change prints the
+    text again after an empty line, or one line with --json.
 
     \b
       git worker status

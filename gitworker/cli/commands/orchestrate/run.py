@@ -56,18 +56,17 @@ def command(
     agent starts for each task that is READY, in the order of priority and age, at most N at once.
     Each task gets a worker (claude-1, claude-2, …) with a branch and a worktree of its own. --agent
     names a known agent (see `exec`), or the words after -- are the command, in which {prompt} is
-    the task's text. A task that wishes for another agent gets that one. Without both, the
-    registered agents (`agent add`) share the tasks: the least busy agent with the
-    capabilities of a task gets it.
+    the task's text. A task that names another agent gets that one. Without both, the registered
+    agents (`agent add`) share the tasks: the least busy agent with the capabilities of a task gets
+    it.
 
     With --land, handed-in work that needs no approval is approved as `verifier`, verified and
     landed. Without it, the work waits for your review: `git worker land --all`. The test commands
     of the task run first. If work comes back (its tests or the verify commands failed, it
     conflicts, changes were requested), the agent starts again with the reason as its prompt,
-    agents.rounds times at most (3). A task that failed is tried again after task.retry_delay_s, at
+    at most agents.rounds times (3). A task that failed is tried again after task.retry_delay_s, at
     most task.max_retries times. After a limit of its model's vendor an agent continues when the
-    limit has ended, but not in the hours of orchestrator.quiet_hours, and not with
-    --no-auto-resume.
+    limit has ended, but not during orchestrator.quiet_hours, and not with --no-auto-resume.
 
     It ends with the result of each task. The exit status is 0 if no task failed.
 

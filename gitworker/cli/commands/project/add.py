@@ -17,9 +17,9 @@ from gitworker.tasks.projects.read_projects import json_project
 def command(call: CommandLine, /, project: str, **options: Any) -> None:
     """Add a project to this repository and print its name.
 
-    A project is a part of the work with its own weight, limits and budget. Several projects share
-    one repository and its target. Tasks belong to the project `default`, unless --project of `task
-    add` or the field `project:` of a plan names another one.
+    A project is a set of tasks with its own weight, limits and budget. Several projects share one
+    repository and its target. Tasks belong to the project `default`, unless --project of `task add`
+    or the field `project:` of a plan names another one.
 
     \b
       git worker project add web --weight 3 --max-agents 4 --budget 2M

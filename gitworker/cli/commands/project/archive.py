@@ -12,9 +12,9 @@ from gitworker.tasks.projects.read_projects import json_project
 @click.argument("project", metavar="PROJECT")
 @click.pass_obj
 def command(call: CommandLine, project: str) -> None:
-    """Close a project for good and keep its record.
+    """Close a project and keep its record.
 
-    It takes no new task. A project with open tasks is refused: land or cancel them first. The
+    It takes no new tasks. A project with open tasks is refused: land or cancel them first. The
     project `default` cannot be archived. `project resume` opens it again.
 
     \b

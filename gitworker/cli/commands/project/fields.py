@@ -27,7 +27,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--budget", type=Tokens(), metavar="TOKENS",
                      help="Start nothing once it has used TOKENS, such as 2M; 0 for no limit."),
         click.option("--max-agents", "agents", type=Number(min=0), metavar="N",
-                     help="Agents at work at once; default: 2."),
+                     help="Run at most N of its agents at once; default: 2."),
         click.option("--weight", type=float, metavar="W",
                      help="Its share of agent time relative to other projects; default: 1."),
         click.option("--name", metavar="TEXT", help="A name for people."),

@@ -12,8 +12,8 @@ from gitworker.tasks.projects.read_projects import json_projects, render_project
 def command(call: CommandLine) -> None:
     """List the projects, one row each.
 
-    Shows project, status, weight, tasks at work of the agents that are allowed at once, open tasks,
-    tokens used, budget and name. On a pipe the columns are separated by tabs and have no heading.
+    Shows project, status, weight, agents at work and their limit, open tasks, tokens used, budget
+    and name. On a pipe the columns are separated by tabs and have no heading.
 
     \b
       git worker project list

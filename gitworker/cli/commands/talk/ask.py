@@ -16,23 +16,23 @@ TIMEOUT_MAX_S = 30 * 86_400
 @click.option("--options", metavar="A,B", help="The possible answers; others are refused.")
 @click.option(
     "--timeout", "timeout_s", type=Seconds(0, TIMEOUT_MAX_S), metavar="S",
-    help="After S seconds without an answer, pause the task and exit with 3.",
+    help="After S seconds without an answer, pause the task and exit with status 3.",
 )  # fmt: skip
 @click.pass_obj
 def command(call: CommandLine, text: str, options: str | None, timeout_s: float | None) -> None:
     """Ask a person, wait for the answer, and print it.
 
-    For a worker, in its worktree. The task is WAITING_INPUT meanwhile, and no heartbeat is
+    Run it in a worker's worktree. Meanwhile the task is WAITING_INPUT, and no heartbeat is
     expected. Standard output is exactly the answer. `git worker questions` and `inbox` show the
-    question to a person, who answers by `git worker reply`.
+    question to a person, who answers with `git worker reply`.
 
-    If the command is killed, the same words find the question or its answer. Without it the answer
-    arrives in the inbox, and in the prompt of the next agent of the task. With --timeout the task
-    is PAUSED after S seconds: it continues with the answer, or without one after an hour, and at
-    once by `git worker resume`. The exit status is then 3, as for a question that was withdrawn.
+    If the command is killed, ask in the same words to wait for the same answer. The answer also
+    arrives in the inbox, and in the prompt of the task's next agent. With --timeout the task is
+    PAUSED after S seconds, and the exit status is 3, as for a question that was withdrawn. The task
+    continues with the answer, without one after an hour, or at once by `git worker resume`.
 
     \b
-      git worker ask 'Which port shall the server use?'
+      git worker ask 'Which port should the server use?'
       git worker ask 'Delete the table?' --options yes,no --timeout 600
     """
 

@@ -14,13 +14,13 @@ WAIT_MAX_S = 86_400
 @click.command("inbox", cls=GitworkerCommand)
 @click.option(
     "--wait", "wait_s", type=Seconds(0, WAIT_MAX_S), default=0, metavar="S",
-    help="If it is empty, wait up to S seconds for the first thing.",
+    help="If it is empty, wait up to S seconds for the first item.",
 )  # fmt: skip
-@click.option("--count", is_flag=True, help="Print the number of things only.")
+@click.option("--count", is_flag=True, help="Print the number of items only.")
 @click.option("--no-ack", is_flag=True, help="Leave a worker's messages unread.")
 @click.pass_obj
 def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None:
-    """Show the things that need me, each with its command.
+    """Show the items that need you, each with its command.
 
     A worker sees its unread messages: those to it or about its task, verdicts, commands, and
     conflicts of its branch. Showing them acknowledges them, and the messages to all agents that
@@ -30,7 +30,7 @@ def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None
     hq (every caller outside a worker's worktree) sees questions, blocked, failed, stale and paused
     workers, idle ones (the agent ended and handed nothing in), returned work without an agent,
     reviews, approved work that has not landed, budgets that stop work, and messages to hq. Nothing
-    is acknowledged: a thing is shown until it is settled, a message until it is answered or read
+    is acknowledged: an item is shown until it is settled, a message until it is answered or read
     with `git worker msg poll`.
 
     \b

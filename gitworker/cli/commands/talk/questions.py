@@ -12,8 +12,8 @@ from gitworker.questions.question_list import json_questions, render_questions
 def command(call: CommandLine) -> None:
     """List the questions that wait for an answer.
 
-    Each has its number, task, worker and age, the options if it has any, and the command that
-    answers it. A question whose time is over is listed as long as its task is paused.
+    Shows number, task, worker, age and options of each question, and the command that answers it.
+    A question that has timed out stays listed while its task is paused.
 
     \b
       git worker questions

@@ -25,9 +25,9 @@ def command(
 ) -> None:
     """Answer the question of a worker.
 
-    The task continues: its agent gets the answer from `ask`, by its hooks, or in the prompt of its
-    next run. If the question has options, the answer must be one of them. Prints the command that
-    comes next. `git worker questions` lists the questions.
+    The task continues: its agent gets the answer from `ask`, through its hooks, or in the prompt of
+    its next run. If the question has options, the answer must be one of them. Prints the next
+    command. `git worker questions` lists the questions.
 
     \b
       git worker reply login-form '8080'

@@ -30,7 +30,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
                      help="Whether its failure fails its workstream; default: critical."),
         click.option("--workstream", type=Text(), metavar="NAME",
                      help="The workstream that it belongs to."),
-        click.option("--agent", metavar="NAME", help="The agent that shall do it; '' for any."),
+        click.option("--agent", metavar="NAME", help="The agent that does it; '' for any."),
         click.option("--capability", "capabilities", type=Text(), multiple=True, metavar="NAME",
                      help="A capability that its agent must have; repeatable."),
         click.option("--budget", type=Tokens(), metavar="TOKENS",

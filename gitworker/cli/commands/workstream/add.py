@@ -14,8 +14,8 @@ from gitworker.workstreams.show import json_view
 def command(call: CommandLine, workstream: str, tasks: tuple[str, ...]) -> None:
     """Put tasks into a workstream, all or none.
 
-    Only a task that has not started joins, and only a workstream that is not validated yet takes
-    it. `task add --workstream` and a plan with `workstream: ID` do the same for new tasks.
+    A task can join until it starts, and a workstream takes tasks until it is validated. `task add
+    --workstream` and a plan with `workstream: ID` do the same for new tasks.
 
     \b
       git worker workstream add login form styles

@@ -12,8 +12,8 @@ from gitworker.cli.options import GitworkerCommand, Text
 def command(call: CommandLine, workstream: str) -> None:
     """Write the archive of an ended workstream and print its path.
 
-    The archive has the tasks, the graph, the metrics and the transitions. It is written by itself
-    at the end; this command writes it again, after a task of the workstream was restarted.
+    The archive has the tasks, the graph, the metrics and the transitions. It is written when the
+    workstream ends; this command writes it again, for example after a task was restarted.
 
     \b
       git worker workstream archive login

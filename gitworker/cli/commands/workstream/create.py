@@ -20,10 +20,10 @@ def command(
 ) -> None:
     """Create a workstream and print its id.
 
-    A workstream is a group of tasks that ends together. Its state follows from its tasks: planned
+    A workstream is a group of tasks that end together. Its state follows from its tasks: planned
     without tasks, ready, executing once the first has started, validating once all are complete.
-    Then the commands of --validate run on the target in a checkout of their own, by default the
-    verify commands. If they pass, the workstream is completed.
+    Then the commands of --validate (by default the verify commands) run on the target in a checkout
+    of their own. If they pass, the workstream is completed.
 
     If a critical task ends BLOCKED, the workstream has failed: its other tasks are cancelled, and
     their work is kept. A failed task that is not critical is dropped once all others are complete.

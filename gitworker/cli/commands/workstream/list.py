@@ -8,13 +8,13 @@ from gitworker.workstreams.show import json_list, render_list
 
 
 @click.command("list", cls=GitworkerCommand)
-@click.option("-a", "--all", "every", is_flag=True, help="Also those that are archived.")
+@click.option("-a", "--all", "every", is_flag=True, help="Include archived workstreams.")
 @click.pass_obj
 def command(call: CommandLine, every: bool) -> None:
     """List the workstreams, one row each.
 
     Shows the state, the completed tasks, the time since the first task started, and the tasks by
-    status. With --json also retries, tokens and times.
+    status. --json adds retries, tokens and times.
 
     \b
       git worker workstream list --all

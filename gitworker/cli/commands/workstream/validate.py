@@ -13,8 +13,9 @@ from gitworker.workstreams.validate import json_validation, render_validation
 def command(context: click.Context, workstream: str) -> None:
     """Run the final validation of a workstream.
 
-    Its tasks must all be complete or dropped. `git worker run` does this by itself. A failure fails
-    the workstream: exit status 1, and the log is named. Untrusted verify commands are refused.
+    Its tasks must all be complete or dropped. `git worker run` does this by itself. If a command
+    fails, the workstream has failed, the exit status is 1, and the output names the log. Untrusted
+    verify commands are refused.
 
     \b
       git worker workstream validate login

@@ -36,7 +36,7 @@ def test_words_of_the_command_line() -> None:
     ],
 )  # fmt: skip
 def test_an_agent_fits_a_task(required: tuple[str, ...], wish: str | None, fits: bool) -> None:
-    """An agent has the capabilities of its task, and the name or type that the task wishes for."""
+    """An agent has the capabilities of its task, and the name or type that the task names."""
     found = may_take(
         name="ada", agent_type="claude", capabilities=("python", "sql"), required=required,
         wish=wish,
