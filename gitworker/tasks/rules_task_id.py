@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from gitworker.bus.limits.rules_secrets import REDACTED, redacted
 from gitworker.model.ids import LOWER, RESERVED, TaskId
 
 LENGTH_MAX = 50
@@ -39,11 +40,12 @@ NOUNS = (
 def slug_of(title: str, text: str) -> str | None:
     """Return an id made of the title, or else of the text's first line with letters or digits.
 
-    It has whole words of `a-z0-9`, joined by `-`, and at most 50 characters. Accents are dropped.
-    Returns None if no Latin letter and no digit remains.
+    It has whole words of `a-z0-9`, joined by `-`, and at most 50 characters. Accents are dropped,
+    and so is everything that looks like a secret: the id names a branch and a directory. Returns
+    None if no Latin letter and no digit remains.
     """
     for line in (title, _first_line(text)):
-        slug = _slug(line[: LENGTH_MAX * 20])
+        slug = _slug(redacted(line[: LENGTH_MAX * 20]).replace(REDACTED, " "))
         if slug:
             return slug
     return None

@@ -38,6 +38,8 @@ SLUGS = [
     ("x" * 80, "", "x" * 50),
     ("word " + "y" * 80, "", "word"),
     ("w" * 20_000_000, "", "w" * 50),
+    ("", "Call it with sk-ant-abcdefghijklmnop now", "call-it-with-now"),
+    ("sk-ant-abcdefghijklmnop", "Use it", "use-it"),
 ]  # fmt: skip
 
 
