@@ -61,6 +61,9 @@ class Toolbox:
         notices: list[str] = []
         try:
             tool.check(arguments)
+        except GitWorkerError as error:
+            return self._failure(tool, error, notices), None
+        try:
             if self._in_children:
                 waiting = stop if tool.waits(arguments) else None
                 done = self._ask_child({"tool": tool.name, "arguments": arguments}, waiting)
@@ -74,7 +77,8 @@ class Toolbox:
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001 - a long-running service: one call, one failure
-            stop.check()  # the wait of a cancelled call ends with any error
+            if tool.waits(arguments):  # a wait that was ended ends with any error
+                stop.check()
             return self._failure(tool, error, notices), None
         return _result(answer, notices), answer.upto
 

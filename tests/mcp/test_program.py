@@ -14,6 +14,7 @@ from tests.workers.world import World
 CALLS = (
     {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
     {"id": 2, "method": "tools/call", "params": {"name": "commit", "arguments": {"message": "A"}}},
+    {"id": 3, "method": "tools/call", "params": {"name": "done", "arguments": {"wrong": "A"}}},
 )
 
 
@@ -34,10 +35,10 @@ def test_hooks_neither_read_requests_nor_write_answers(world: World) -> None:
     world.spawn("auth", "login")
     (world.path("auth") / "new").write_text("1\n")
     given = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in CALLS)
-    done = serve(world.path("auth"), given + b'{"jsonrpc": "2.0", "id": 3, "method": "pi')
+    done = serve(world.path("auth"), given + b'{"jsonrpc": "2.0", "id": 4, "method": "pi')
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [answer["id"] for answer in answers] == [1, 2]
-    assert answers[1]["result"]["isError"] is False, answers[1]
+    assert [answer["id"] for answer in answers] == [1, 2, 3], "a call in the queue is answered, too"
+    assert [answer["result"]["isError"] for answer in answers[1:]] == [False, True], answers
     assert done.returncode == 0
     assert world.git("log", "--format=%s", "main..auth/login") == "A"
 
