@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gitworker.agents.environment.own_program import this_program
-from gitworker.agents.hooks.rules_settings import AGENTS, attached, detached
+from gitworker.agents.hooks.rules_settings import AGENTS, attached, detached, has_mark
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
 from gitworker.progress import Notice
 from gitworker.repo.pool.parked import list_parked
@@ -155,17 +155,17 @@ def _attach(
 
 def _detach(records: str, agent: str, paths: Iterable[str], *, main_top: str = "") -> AttachedAgent:
     known = find_attachment(records, agent)
-    if known is None:
-        return AttachedAgent(agent, ())
+    files = {} if known is None else known.files
     changed = []
-    for path in dict.fromkeys((*known.files, *paths)):
-        top = path.removesuffix(f"/{known.local}")
-        if known.local and top != main_top and not has_own_place(top, known.local):
+    local = AGENTS[agent].local if main_top else ""
+    for path in dict.fromkeys((*files, *paths)):
+        top = path.removesuffix(f"/{local}")
+        if local and top != main_top and not has_own_place(top, local):
             continue  # its branch has put a link in the way since
         current = read_file(path)
-        if current is None:
+        if current is None or (known is None and not has_mark(current)):
             continue
-        file = known.files.get(path) or _copied(known, path)
+        file = files.get(path) or _copied(known, path)
         is_unchanged = digest(current) == file.after
         left = file.before if is_unchanged else _without_ours(current, agent, path)
         if left == current:
@@ -179,8 +179,10 @@ def _detach(records: str, agent: str, paths: Iterable[str], *, main_top: str = "
     return AttachedAgent(agent, tuple(changed))
 
 
-def _copied(known: Attachment, path: str) -> AttachedFile:
-    """Return the record of a file that a new worktree got."""
+def _copied(known: Attachment | None, path: str) -> AttachedFile:
+    """Return the record of a file that a new worktree got; an empty one if the record is lost."""
+    if known is None:
+        return AttachedFile(None, "")
     top = path.removesuffix(known.local)
     made = top + known.local.partition("/")[0]
     return AttachedFile(None, digest(known.content.encode()), made)

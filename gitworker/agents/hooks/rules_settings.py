@@ -61,6 +61,7 @@ AGENTS: Mapping[str, AgentFiles] = MappingProxyType(
 NOTES: Mapping[str, str] = MappingProxyType(
     {"codex": "Codex runs new hooks only after you trust them: open codex, then /hooks"}
 )
+PLUGIN_HEAD = "// gitworker:"
 PLUGIN = """\
 // gitworker: attached by `git worker agent install opencode`
 import { execFile } from "node:child_process"
@@ -156,6 +157,11 @@ def is_attached(text: str, program: str) -> bool:
     return program in text and (MARK in text or _is_plugin(text))
 
 
+def has_mark(content: bytes) -> bool:
+    """Return whether the bytes of a file may contain hooks of ours."""
+    return MARK.encode() in content or content.startswith(PLUGIN_HEAD.encode())
+
+
 def _entry(agent: str, event: str, program: str) -> dict[str, Any]:
     limit_s = WORKTREE_TIMEOUT_S if event in WORKTREE_EVENTS else TIMEOUT_S
     hook = {
@@ -190,8 +196,10 @@ def _drop(settings: dict[str, Any]) -> bool:
         return False
     found = False
     for event, entries in list(hooks.items()):
-        kept = [entry for entry in entries if not _is_ours(entry)]
-        if len(kept) < len(entries):
+        if not isinstance(entries, list):
+            continue
+        kept = [left for entry in entries if (left := _without_ours(entry)) is not None]
+        if kept != entries:
             found = True
             hooks[event] = kept
             if not kept:
@@ -201,16 +209,29 @@ def _drop(settings: dict[str, Any]) -> bool:
     return found
 
 
-def _is_ours(entry: Any) -> bool:
+def _without_ours(entry: Any) -> Any:
+    """Return an entry without our commands; None if it has no others."""
     inner = entry.get("hooks") if isinstance(entry, dict) else None
-    return isinstance(inner, list) and any(
-        isinstance(one, dict) and str(one.get("command", "")).endswith(MARK) for one in inner
-    )
+    if not isinstance(inner, list):
+        return entry
+    kept = [one for one in inner if not _is_ours(one)]
+    if len(kept) == len(inner):
+        return entry
+    return {**entry, "hooks": kept} if kept else None
+
+
+def _is_ours(hook: Any) -> bool:
+    return isinstance(hook, dict) and str(hook.get("command", "")).endswith(MARK)
 
 
 def _is_plugin(text: str) -> bool:
-    return text.startswith("// gitworker:")
+    return text.startswith(PLUGIN_HEAD)
 
 
 def _written(settings: Mapping[str, Any]) -> str:
-    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    try:
+        text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+        text.encode()
+    except (UnicodeEncodeError, RecursionError) as error:
+        raise Invalid(f"the file cannot be written again: {error}") from None
+    return text

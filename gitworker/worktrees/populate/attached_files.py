@@ -129,8 +129,11 @@ def topmost_missing(path: str) -> str:
 
 
 def remove_file(path: str, *, made: str) -> None:
-    """Delete a file, and the directories up to `made` that are empty without it."""
-    os.unlink(path)
+    """Delete a file, and the directories up to `made` that are empty without it.
+
+    A symbolic link stays, as it was before the file that it points to was made.
+    """
+    os.unlink(os.path.realpath(path))
     directory = os.path.dirname(path)
     with suppress(OSError):  # other files are in it
         while made and directory.startswith(made):

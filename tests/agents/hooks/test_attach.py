@@ -120,6 +120,21 @@ def test_later_changes_stay(world: World) -> None:
     assert file.read_text() == '{\n  "model": "x"\n}\n'
 
 
+def test_a_lost_record(world: World) -> None:
+    """Without a readable record our entries are removed all the same, and no other file is read."""
+    install(world)
+    record = Path(local_records(world.session()), "claude.json")
+    record.write_text("damaged")
+    file = world.root / LOCAL
+    file.write_text(file.read_text().replace("{", '{"model": "x",', 1))
+    detach_here(world.session(), "claude")
+    assert file.read_text() == '{\n  "model": "x"\n}\n'
+    assert not (world.path("auth") / LOCAL).exists()
+    assert not record.exists()
+    file.write_text("{} // mine")
+    assert detach_here(world.session(), "claude").files == ()
+
+
 def test_tracked_files_are_refused(world: World) -> None:
     """A tracked settings file is not changed in any worktree."""
     world.advance({".gemini/settings.json": "{}"})
@@ -185,6 +200,20 @@ def test_a_new_worktree_with_a_link(world: World, tmp_path: Path) -> None:
     (place / ".claude").symlink_to(outside)
     copy_attached(local_records(world.session()), str(place))
     assert files_of(outside) == {}
+
+
+def test_a_link_without_a_target_stays(tmp_path: Path) -> None:
+    """A link to a file that does not exist yet stays, and the file is removed again."""
+    home = tmp_path / "codex"
+    home.mkdir()
+    link, real = home / "hooks.json", tmp_path / "dotfile.json"
+    link.symlink_to(real)
+    env = {"HOME": str(tmp_path), "CODEX_HOME": str(home)}
+    attach_for_user("codex", PROGRAM, env)
+    assert PROGRAM in real.read_text()
+    detach_for_user("codex", env)
+    assert link.is_symlink()
+    assert not real.exists()
 
 
 def test_a_user_without_settings(tmp_path: Path) -> None:

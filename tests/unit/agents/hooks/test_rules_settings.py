@@ -82,12 +82,24 @@ def test_a_new_program_replaces_the_old_one() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}', "{} // comment", "7", "[" * 99_999],
-)
+    ["[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}', '{"hooks": {"Stop": null}}',
+     "{} // comment", "7", '{"a": "\\ud800"}', "[" * 99_999],
+)  # fmt: skip
 def test_other_forms_are_refused(text: str) -> None:
     """A file that we cannot extend without loss is refused."""
     with pytest.raises(Invalid):
         attached(text, "gemini", PROGRAM)
+
+
+def test_a_command_beside_ours_stays() -> None:
+    """A command that the user has added to an entry of ours stays there."""
+    settings = json.loads(attached(None, "claude", PROGRAM))
+    mine = {"type": "command", "command": "make lint"}
+    settings["hooks"]["Stop"][0]["hooks"].append(mine)
+    left = detached(json.dumps(settings), "claude")
+    assert left is not None
+    assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+    assert detached('{"hooks": {"Stop": null}}', "claude") == '{"hooks": {"Stop": null}}'
 
 
 def test_a_foreign_plugin_is_refused() -> None:
