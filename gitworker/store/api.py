@@ -106,6 +106,10 @@ class Store(Reader, Protocol):
         """
         ...
 
+    def wait_at_most(self, ms: int) -> None:
+        """Let each write wait so long for other writers; then it raises Conflict."""
+        ...
+
     def require_writable(self) -> None:
         """Raise Unavailable if the store cannot be written."""
         ...

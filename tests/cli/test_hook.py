@@ -1,10 +1,13 @@
 """`hook` as agents call it: their JSON on standard input, JSON or nothing on standard output."""
 
+import fcntl
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 
@@ -51,6 +54,20 @@ def test_our_failures_do_not_stop_the_agent(scene: Scene, damage: str) -> None:
         (scene.state / "bus.db").unlink()
         (scene.state / "bus.db").mkdir()
     assert run(worktree, "hook", "Stop", stdin=INPUT) == SILENCE
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "PostToolUse", "Notification", "Stop"])
+def test_a_busy_database_delays_no_agent(scene: Scene, event: str) -> None:
+    """While another process holds the database, a hook gives its answer after a short wait."""
+    worktree = scene.working()
+    ok(scene.root, "send", "auth", "Use port 8080")
+    with open(scene.state / "bus.db-gate", "rb+") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        begun = time.monotonic()
+        heard = run(worktree, "hook", event)
+        assert time.monotonic() - begun < GATE_TIMEOUT_MS / 1000 / 4
+    assert (heard.status, heard.err) == (0, "")
+    assert ("port 8080" in heard.out) == (event in {"SessionStart", "PostToolUse"})
 
 
 def test_unknown_events_are_refused(scene: Scene) -> None:

@@ -114,12 +114,19 @@ def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
     assert imported(worktree, *words) - SHARED - HOT[words] == set()
 
 
-def test_a_session_begins_with_little(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The introduction of an agent that we have started imports little."""
+@pytest.mark.parametrize("is_supervised", [True, False])
+def test_a_session_begins_with_little(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, is_supervised: bool
+) -> None:
+    """The introduction of an agent whose living process is recorded imports little."""
     worktree = scene.spawn("auth", "t1")
     ok(worktree, "start", "--pid", str(scene.agent_pid))
-    monkeypatch.setenv("GITWORKER_WORKTREE", str(worktree))
+    if is_supervised:
+        monkeypatch.setenv("GITWORKER_WORKTREE", str(worktree))
     more = {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
+    if not is_supervised:
+        more |= {"gitworker.liveness", "gitworker.liveness.origin"}
+        more |= {"gitworker.processes", "gitworker.processes.table"}
     assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
 
 

@@ -17,10 +17,10 @@ from gitworker.agents.hooks.rules_session import (
 )
 from gitworker.agents.hooks.unread_mail import mail_text, read_mail, read_upto
 from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, GitWorkerError
 from gitworker.store.claims import lost_claims
 from gitworker.store.messages.mailbox import acknowledge_message, is_interrupted
-from gitworker.store.records.agent_hooks import find_hook_facts, remember
+from gitworker.store.records.agent_hooks import HookFacts, find_hook_facts, remember
 
 
 def respond(context: HookContext, event: AgentEvent) -> Answer | None:
@@ -47,10 +47,14 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
         answer = end_turn(context, event, news)
     else:
         answer = _inform(context, event, news)
-    if not answer.text or event.meaning != STOP:
-        answer.has_published = _send_beat(context, news, event.meaning)
-    if facts.memory != before:
-        remember(context.store, context.worker, facts)
+    try:
+        if not answer.text or event.meaning != STOP:
+            answer.has_published = _send_beat(context, news, event.meaning)
+        if facts.memory != before:
+            remember(context.store, context.worker, facts)
+    except Conflict:  # the database is busy: the next event writes, but news cannot wait
+        if event.meaning == STOP:  # an agent is never kept at work without a count
+            raise
     return answer
 
 
@@ -93,15 +97,40 @@ def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
         return Answer()
     parts = []
     if event.meaning == START:
-        if needs_start(news.facts.state, is_supervised=context.is_supervised):
-            from gitworker.workers.start import start  # 100 ms, once a session
-
-            news.facts.state = start(context.open_session(), context.worker).state.value
+        is_supervised = context.is_supervised
+        is_bound = not is_supervised and _is_bound(news.facts)
+        if needs_start(news.facts.state, is_supervised=is_supervised, is_bound=is_bound):
+            parts.append(_begin_work(context, news))
         from gitworker.agents.hooks.texts import introduction
 
         parts.append(introduction(context, news))
     parts += [_lost_text(context, news), mail_text(context, news)]
     return Answer("\n\n".join(part for part in parts if part), upto=read_upto(news))
+
+
+def _is_bound(facts: HookFacts) -> bool:
+    """Return whether the process of a worker is known to run, and its task is not interrupted."""
+    if facts.pid is None or facts.waits_for_author or facts.is_paused:
+        return False
+    from gitworker.liveness.origin import is_local  # 1 ms, once a session
+    from gitworker.processes.table import is_running
+
+    return (
+        is_local((facts.host, facts.boot_id, facts.pid_ns))
+        and is_running(facts.pid, facts.pid_start) is True
+    )
+
+
+def _begin_work(context: HookContext, news: News) -> str:
+    """Start the worker; return the refusal with its hint, "" without one."""
+    from gitworker.workers.start import start  # 70 ms, once a session
+
+    try:
+        news.facts.state = start(context.open_session(), context.worker).state.value
+    except GitWorkerError as error:
+        hint = f"\n    {error.hint}" if error.hint else ""
+        return f"The start of your work is not recorded: {error.message}{hint}"
+    return ""
 
 
 def _lost_text(context: HookContext, news: News) -> str:

@@ -11,7 +11,6 @@ BEAT_EVERY_MS = 5000  # a heartbeat for every tool call would be a write for eve
 STOPS_MAX = 3  # how often in a row an agent is kept at work
 IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
 AT_WORK = frozenset({"ASSIGNED", "WORKING", "STALE"})  # the worker's states with open work
-STARTABLE = frozenset({"WORKING", "STALE"})
 PROMPT_KEYS = (b'"prompt":"', b'"prompt": "')
 # The beginnings of the reasons that keep an agent at work.
 REASON_HEADS = (
@@ -50,9 +49,14 @@ def due_beat(
     return Beat() if age_ms is None or not 0 <= age_ms < BEAT_EVERY_MS else None
 
 
-def needs_start(state: str, *, is_supervised: bool) -> bool:
-    """Return whether the start of a session records that the work begins, or its process."""
-    return state == "ASSIGNED" or (state in STARTABLE and not is_supervised)
+def needs_start(state: str, *, is_supervised: bool, is_bound: bool) -> bool:
+    """Return whether the start of a session records that the work begins, or its process.
+
+    `is_bound`: the recorded process runs.
+    """
+    if state == "WORKING":
+        return not is_supervised and not is_bound
+    return state == "ASSIGNED" or (state == "STALE" and not is_supervised)
 
 
 def may_keep(reason: str, *, stops: int, last: str | None) -> bool:

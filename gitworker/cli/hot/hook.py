@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 STDIN = 0
 INPUT_WAIT_MS = 1000  # an agent writes its input at once
 CHUNK = 1 << 16
+WRITE_WAIT_MS = 300  # the agent waits for us, and a heartbeat that is left out comes with the next
 WORKTREE = "GITWORKER_WORKTREE"  # `exec` sets it
 
 
@@ -38,6 +39,7 @@ def answer_event(event: AgentEvent, identity: str | None = None, *, given: bytes
         place = find_hot_context(identity)
         if place is None or place.actor in RESERVED:
             return
+        place.store.wait_at_most(WRITE_WAIT_MS)
         context = _context(place, given)
         found = respond(context, event)
         if found is None:

@@ -19,9 +19,9 @@ class HookFacts:
     """
 
     __slots__ = (
-        "base_oid", "beat_ms", "branch", "cursor", "lost", "newest", "reason", "returned_by",
-        "returned_tip", "set_status", "stale_from", "state", "status", "stops", "task_id",
-        "waits_for_author",
+        "base_oid", "beat_ms", "boot_id", "branch", "cursor", "host", "is_paused", "lost",
+        "newest", "pid", "pid_ns", "pid_start", "reason", "returned_by", "returned_tip",
+        "set_status", "stale_from", "state", "status", "stops", "task_id", "waits_for_author",
     )  # fmt: skip
     state: str
     stale_from: str | None
@@ -33,6 +33,12 @@ class HookFacts:
     returned_tip: str | None
     status: str | None
     beat_ms: int | None
+    pid: int | None
+    pid_start: str | None
+    host: str | None
+    boot_id: str | None
+    pid_ns: str | None
+    is_paused: int
     cursor: int
     newest: int
     set_status: str | None

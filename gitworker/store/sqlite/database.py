@@ -66,6 +66,11 @@ class Database:
             raise translated(error, path) from error
         self._columns: dict[str, tuple[str, ...]] = {}
 
+    def wait_at_most(self, ms: int) -> None:
+        """Let each write wait so long for other writers."""
+        self.connection.set_busy_timeout(ms)
+        self._gate.timeout_ms = ms
+
     def _open_copy(self) -> None:
         """Open a copy, since SQLite needs a `-shm` to read the `-wal` and cannot create it here."""
         from gitworker.store.sqlite.snapshot import open_snapshot  # 10 ms, on a read-only disk only

@@ -16,9 +16,10 @@ class WriteGate:
     With `keep` the file stays open between uses, until `close`.
     """
 
-    __slots__ = ("_fd", "_keep", "_path")
+    __slots__ = ("_fd", "_keep", "_path", "timeout_ms")
 
     def __init__(self, path: str, *, keep: bool = False) -> None:
+        self.timeout_ms = GATE_TIMEOUT_MS
         self._path = path
         self._keep = keep
         self._fd = -1
@@ -41,7 +42,7 @@ class WriteGate:
 
     def _wait(self) -> None:
         try:
-            _wait_for_lock(self._fd)
+            _wait_for_lock(self._fd, self.timeout_ms)
         except BaseException:
             self.close()
             raise
@@ -70,9 +71,9 @@ def _open_gate(path: str) -> int:
         ) from error
 
 
-def _wait_for_lock(fd: int) -> None:
+def _wait_for_lock(fd: int, timeout_ms: int) -> None:
     """Take the lock; the wait is bounded, so that a stopped process cannot block us for ever."""
-    deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
+    deadline = clock.monotonic_ms() + timeout_ms
     pause_s = 0.0005
     while True:
         try:
@@ -80,8 +81,7 @@ def _wait_for_lock(fd: int) -> None:
             return
         except BlockingIOError:
             if clock.monotonic_ms() > deadline:
-                raise Conflict(
-                    "another process has held the database for 20 s", "git worker doctor"
-                ) from None
+                held = f"another process has held the database for {timeout_ms / 1000:g} s"
+                raise Conflict(held, "git worker doctor") from None
             clock.sleep(pause_s)
             pause_s = min(pause_s * 2, 0.005)

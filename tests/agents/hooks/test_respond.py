@@ -12,6 +12,7 @@ from gitworker.errors import Conflict
 from gitworker.lifecycle.fail import fail
 from gitworker.questions.ask import ask
 from gitworker.questions.reply import reply
+from gitworker.session import Session
 from gitworker.store.claims import evict_claim
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.workers.review import reject
@@ -37,6 +38,23 @@ def test_a_supervised_session_is_not_bound_again(agent: HookedAgent) -> None:
     start(agent.world.session(), "auth", pid=os.getppid())
     agent.hear("SessionStart", is_supervised=True)
     assert agent.world.worker("auth").pid == os.getppid()
+
+
+def test_a_refused_start_is_explained(agent: HookedAgent) -> None:
+    """If the begin of the work cannot be recorded, the agent learns its task all the same."""
+    session = agent.world.session()
+
+    def refuse() -> Session:
+        raise Conflict("the database is busy", "run the command again")
+
+    context = HookContext(
+        "auth", session.repository, session.store, session.paths, open_session=refuse,
+        lease_ms=60_000,
+    )  # fmt: skip
+    answer = respond(context, EVENTS["SessionStart"])
+    assert answer is not None
+    assert "not recorded: the database is busy" in answer.text
+    assert "Add the form" in answer.text
 
 
 def test_silence(agent: HookedAgent) -> None:

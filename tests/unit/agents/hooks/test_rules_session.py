@@ -48,21 +48,26 @@ def test_heartbeats(
 
 
 @pytest.mark.parametrize(
-    ("state", "is_supervised", "wanted"),
+    ("state", "is_supervised", "is_bound", "wanted"),
     [
-        ("ASSIGNED", False, True),
-        ("ASSIGNED", True, True),
-        ("WORKING", False, True),
-        ("WORKING", True, False),
-        ("STALE", False, True),
-        ("FAILED", False, False),
-        ("IN_REVIEW", False, False),
-        ("APPROVED", False, False),
+        ("ASSIGNED", False, False, True),
+        ("ASSIGNED", True, False, True),
+        ("WORKING", False, False, True),
+        ("WORKING", True, False, False),
+        ("WORKING", False, True, False),
+        ("STALE", False, False, True),
+        ("STALE", False, True, True),
+        ("STALE", True, False, False),
+        ("FAILED", False, False, False),
+        ("IN_REVIEW", False, False, False),
+        ("APPROVED", False, False, False),
     ],
 )
-def test_a_session_starts_the_work(state: str, *, is_supervised: bool, wanted: bool) -> None:
+def test_a_session_starts_the_work(
+    state: str, *, is_supervised: bool, is_bound: bool, wanted: bool
+) -> None:
     """A session starts work that is open, and leaves the rest to its supervisor or a person."""
-    assert needs_start(state, is_supervised=is_supervised) is wanted
+    assert needs_start(state, is_supervised=is_supervised, is_bound=is_bound) is wanted
 
 
 def test_an_agent_is_kept_at_most_three_times() -> None:
