@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gitworker.config import Settings
 from gitworker.errors import Refused
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import RESERVED, Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, StatePaths, open_regular
 from gitworker.progress import Progress, ignore
@@ -123,6 +123,12 @@ def is_inside_name(name: str) -> bool:
     """Return whether a relative path stays inside its base directory, outside any `.git`."""
     parts = name.split("/")
     return "\0" not in name and "\n" not in name and not {"", ".", "..", ".git"} & {*parts}
+
+
+def require_person(session: Session, subject: str, hint: str) -> None:
+    """Raise Refused for a worker: only a person, or a program of theirs, changes `subject`."""
+    if session.actor not in RESERVED:
+        raise Refused(f"worker {session.actor} cannot change {subject}", hint, code="not_allowed")
 
 
 def missing_target(session: Session) -> Refused:

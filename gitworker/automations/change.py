@@ -16,7 +16,7 @@ from gitworker.automations.rules_automation import (
 )
 from gitworker.automations.schedule import next_time_ms
 from gitworker.errors import NotFound, Refused
-from gitworker.model.ids import RESERVED
+from gitworker.session import require_person
 from gitworker.store.planning.automations import (
     Automation,
     find_automation,
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
 
+LIST = "git worker automation list"
+SUBJECT = "automations, which run commands of the user"
+
 
 def add(session: Session, draft: Draft) -> Automation:
     """Add an automation; only later events and times count.
@@ -37,7 +40,7 @@ def add(session: Session, draft: Draft) -> Automation:
     Raises Invalid for a bad trigger, action or prompt, and Refused for a name that exists and for a
     worker, whose commands would run outside its worktree.
     """
-    _require_person(session)
+    require_person(session, SUBJECT, LIST)
     trigger, action = trigger_of(draft), action_of(draft)
     require_placeholders(draft.prompt, draft.steps)
     now = clock.now_ms()
@@ -64,7 +67,7 @@ def add(session: Session, draft: Draft) -> Automation:
 
 def enable(session: Session, name: str, *, enabled: bool) -> Automation:
     """Let an automation fire from now on, or never; its runs continue."""
-    _require_person(session)
+    require_person(session, SUBJECT, LIST)
     now = clock.now_ms()
     with session.store.write() as writer:
         found = require_automation(writer, name)
@@ -76,7 +79,7 @@ def enable(session: Session, name: str, *, enabled: bool) -> Automation:
 
 def remove(session: Session, name: str) -> Automation:
     """Delete an automation; the records of its runs stay."""
-    _require_person(session)
+    require_person(session, SUBJECT, LIST)
     with session.store.write() as writer:
         found = require_automation(writer, name)
         remove_automation(writer, name)
@@ -87,14 +90,5 @@ def require_automation(reader: Reader, name: str) -> Automation:
     """Return an automation; raise NotFound for an unknown one."""
     found = find_automation(reader, name)
     if found is None:
-        raise NotFound(f"there is no automation {ascii(name)[:80]}", "git worker automation list")
+        raise NotFound(f"there is no automation {ascii(name)[:80]}", LIST)
     return found
-
-
-def _require_person(session: Session) -> None:
-    if session.actor not in RESERVED:
-        raise Refused(
-            f"worker {session.actor} cannot change automations, which run commands of the user",
-            "git worker automation list",
-            code="not_allowed",
-        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.automations.change import require_automation
 from gitworker.automations.rules_automation import trigger_text
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, field_lines, listing, one_line
 from gitworker.store.planning.automations import (
     Automation,
     AutomationRun,
@@ -67,11 +67,7 @@ def render_list(found: AutomationList, *, width: int | None, color: bool) -> str
         )
         for one in found.automations
     ]  # fmt: skip
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "there are no automations"
-    return "\n".join(table(HEAD, rows, width=width, color=color))
+    return listing(HEAD, rows, width=width, color=color, empty="there are no automations")
 
 
 def json_list(found: AutomationList) -> dict[str, Any]:
@@ -93,7 +89,7 @@ def render_automation(one: Automation, *, width: int | None, color: bool) -> str
         ("next", _time(one.next_at_ms) if one.enabled and one.next_at_ms else ""),
         ("last", _time(one.last_run_at_ms) if one.last_run_at_ms else ""),
     ]
-    return "\n".join(f"{name:<10} {one_line(value)}" for name, value in lines if value)
+    return "\n".join(field_lines(lines))
 
 
 def json_automation(one: Automation) -> dict[str, Any]:
@@ -118,9 +114,7 @@ def render_history(found: AutomationHistory, *, width: int | None, color: bool) 
         )
         for run in found.runs
     ]  # fmt: skip
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    return "\n".join(table(RUN_HEAD, rows, width=width, color=color)) if rows else "no run yet"
+    return listing(RUN_HEAD, rows, width=width, color=color, empty="no run yet")
 
 
 def json_history(found: AutomationHistory) -> dict[str, Any]:

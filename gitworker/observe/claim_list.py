@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.claims.leases import Claim, all_claims
-from gitworker.observe.text import RED, age_text, one_line, table
+from gitworker.observe.text import RED, age_text, listing
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -27,11 +27,10 @@ def render_claims(found: list[Claim], *, width: int | None, color: bool) -> str:
         (one.name, one.holder, str(one.epoch), age_text(one.left_ms) if one.is_valid else EXPIRED)
         for one in found
     ]
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "no claims: git worker claim take <name>"
-    return "\n".join(table(HEAD, rows, width=width, colors={3: {EXPIRED: RED}}, color=color))
+    return listing(
+        HEAD, rows, width=width, colors={3: {EXPIRED: RED}}, color=color,
+        empty="no claims: git worker claim take <name>",
+    )  # fmt: skip
 
 
 def json_claims(found: list[Claim]) -> dict[str, Any]:

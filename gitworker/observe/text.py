@@ -14,7 +14,7 @@ from gitworker.observe.text_width import padded, width_of
 from gitworker.rules_text import one_line as one_line  # for every renderer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
@@ -62,6 +62,32 @@ def few_files(files: Sequence[str]) -> str:
     more = len(files) - FILES_SHOWN
     shown = ", ".join(map(one_line, files[:FILES_SHOWN]))
     return f"{shown}, +{more}" if more > 0 else shown
+
+
+def field_lines(fields: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Return one line for each field that has a value."""
+    return [f"{name:<10} {one_line(value)}" for name, value in fields if value]
+
+
+def listing(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None,
+    color: bool,
+    colors: Mapping[int, Mapping[str, str]] | None = None,
+    empty: str = "",
+    last: Sequence[str] = (),
+) -> str:
+    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts.
+
+    Without rows a terminal gets the text `empty`. `last` are the lines below the table.
+    """
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    if not rows:
+        return empty
+    return "\n".join((*table(head, rows, width=width, colors=colors, color=color), *last))
 
 
 def table(

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.text import NOTHING, age_text, one_line, table
+from gitworker.observe.text import NOTHING, age_text, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,12 +72,8 @@ def read_line(reader: Reader, stored: Workstream, now_ms: int) -> WorkstreamLine
 
 def render_workstreams(lines: Sequence[WorkstreamLine], *, width: int | None, color: bool) -> str:
     """Return one row for each workstream."""
-    if not lines:
-        return "" if width is None else "there are no workstreams"
     rows = [_row(line) for line in lines]
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    return "\n".join(table(HEAD, rows, width=width, color=color))
+    return listing(HEAD, rows, width=width, color=color, empty="there are no workstreams")
 
 
 def json_workstream(line: WorkstreamLine) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
@@ -106,13 +106,8 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
     rows = [
         (one.task, one.result.value, one.worker or NOTHING, one.detail) for one in found.results
     ]
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "there are no tasks"
-    return "\n".join(
-        (*table(HEAD, rows, width=width, color=color), totals(found.results, found.others))
-    )
+    last = [totals(found.results, found.others)]
+    return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
 
 
 def json_summary(found: RunSummary) -> dict[str, Any]:

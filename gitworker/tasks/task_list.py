@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
 from gitworker.store.records.task_needs import all_open_needs, open_needs_of
@@ -107,14 +107,9 @@ def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
         (one.task, one.status.value, one.worker or NOTHING, one.next_command or NOTHING, one.reason)
         for one in found.tasks
     ]
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "no such task: git worker status"
-    lines = table(HEAD, rows, width=width, color=color)
-    if found.has_more:
-        lines.append(f"{len(rows)} of {found.total} tasks; --all lists all")
-    return "\n".join(lines)
+    more = [f"{len(rows)} of {found.total} tasks; --all lists all"] if found.has_more else []
+    empty = "no such task: git worker status"
+    return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)
 
 
 def json_tasks(found: TaskList) -> dict[str, Any]:

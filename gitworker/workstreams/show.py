@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.text import NOTHING, age_text, one_line, table
+from gitworker.observe.text import NOTHING, age_text, field_lines, table
 from gitworker.observe.workstreams import (
     WorkstreamLine,
     json_workstream,
@@ -82,7 +82,7 @@ def render_view(found: WorkstreamView, *, width: int | None, color: bool) -> str
         ("files", found.files),
         ("next", next_command(stored) or ""),
     ]
-    shown = [f"{name:<10} {one_line(value)}" for name, value in facts if value]
+    shown = field_lines(facts)
     if not found.members:
         return "\n".join(shown)
     rows = [

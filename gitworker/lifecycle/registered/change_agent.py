@@ -8,8 +8,9 @@ from gitworker.bus.transitions import move_agent
 from gitworker.lifecycle.registered.follow_agent import follow_agent
 from gitworker.lifecycle.registered.rules_agent_events import resets
 from gitworker.model.agent import AgentEvent
+from gitworker.session import require_person
 from gitworker.store.scheduling.agents import set_agent_flags
-from gitworker.tasks.agents.register import require_person, require_registered
+from gitworker.tasks.agents.register import LIST, require_registered
 from gitworker.tasks.queue.promote import publish_changes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def change_agent(
     An agent at work finishes its task first. A resumed agent with an error is reset. Raises
     NotFound for another name, and Refused for a worker.
     """
-    require_person(session)
+    require_person(session, "agents", LIST)
     with session.store.write() as writer:
         agent = require_registered(writer, name)
         agent = agent._replace(is_paused=is_paused, is_leaving=is_leaving)

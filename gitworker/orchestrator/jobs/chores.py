@@ -5,19 +5,17 @@ Each runs in a process of its own, so that agents start meanwhile.
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
 from gitworker.automations.fire import fire_due, next_wake_ms
-from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.facts import ORCHESTRATOR
+from gitworker.orchestrator.jobs.land_job import VERIFIER
+from gitworker.orchestrator.jobs.output_job import CommandJob
 from gitworker.progress import Notice
 from gitworker.workstreams.attend import attend
 
 if TYPE_CHECKING:
     from gitworker.session import Session
-
-VERIFIER, ORCHESTRATOR = "verifier", "orchestrator"
 
 
 class Chores:
@@ -28,11 +26,11 @@ class Chores:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tried: set[str] = set()  # validations that could not be carried out in this run
-        self._validations: dict[str, OutputJob] = {}
-        self._automations: dict[str, OutputJob] = {}
+        self._validations: dict[str, CommandJob] = {}
+        self._automations: dict[str, CommandJob] = {}
 
     @property
-    def jobs(self) -> tuple[OutputJob, ...]:
+    def jobs(self) -> tuple[CommandJob, ...]:
         """Return the chores that run, for whose end the run waits."""
         return (*self._validations.values(), *self._automations.values())
 
@@ -47,20 +45,19 @@ class Chores:
             for name, job in list(jobs.items()):
                 if job.has_ended():
                     del jobs[name]
-                    self._say(text(name, _document(bytes(job.output))))
+                    self._say(text(name, job.document()))
         for name in attend(self._session):
             if starts and name not in self._tried:
                 self._tried.add(name)
-                self._validations[name] = self._start(VERIFIER, "workstream", "validate", name)
+                self._validations[name] = CommandJob(
+                    self._session.main_top, VERIFIER, "workstream", "validate", name
+                )
                 self._say(f"validating workstream {name}")
         for one in fire_due(self._session) if starts else ():
             words = ("automation", "run", one.automation, "--run", one.run)
-            self._automations[one.automation] = self._start(ORCHESTRATOR, *words)
+            job = CommandJob(self._session.main_top, ORCHESTRATOR, *words)
+            self._automations[one.automation] = job
             self._say(f"running automation {one.automation}")
-
-    def _start(self, actor: str, *words: str) -> OutputJob:
-        argv = [sys.executable, "-P", "-m", "gitworker", *words, "--as", actor, "--json"]
-        return OutputJob(argv, cwd=self._session.main_top)
 
     def _say(self, text: str) -> None:
         self._session.report(Notice(text))
@@ -78,14 +75,6 @@ def _automated(name: str, found: dict[str, object]) -> str:
     if "status" not in found:
         return f"automation {name} could not run: {_error(found)}"
     return f"automation {name} {found['status']}{_why(found.get('skipped_reason'))}"
-
-
-def _document(output: bytes) -> dict[str, object]:
-    try:
-        found = json.loads(output)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _error(found: dict[str, object]) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.jobs.output_job import CommandJob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,19 +14,16 @@ if TYPE_CHECKING:
 VERIFIER = "verifier"
 
 
-class LandJob(OutputJob):
+class LandJob(CommandJob):
     """A running `git worker land` of some workers."""
 
     def __init__(self, session: Session, workers: Sequence[str]) -> None:
         self.workers = tuple(workers)
-        super().__init__(
-            [sys.executable, "-P", "-m", "gitworker", "land", *workers, "--as", VERIFIER, "--json"],
-            cwd=session.main_top,
-        )
+        super().__init__(session.main_top, VERIFIER, "land", *workers)
 
     def refusals(self) -> dict[str, str]:
         """Return the reason for each worker that did not land; all of them if it was refused."""
-        document = _decoded(bytes(self.output))
+        document = self.document()
         if "results" not in document:
             reason = _words(document.get("error"))
             return dict.fromkeys(self.workers, reason)
@@ -37,14 +32,6 @@ class LandJob(OutputJob):
             for one in document["results"]
             if not one["landed"]
         }
-
-
-def _decoded(output: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(output)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _words(error: object) -> str:

@@ -1,11 +1,13 @@
-"""A job of its own session whose output is read while a run does other work."""
+"""Jobs in sessions of their own, whose output is read while a run does other work."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.processes.jobs import start_readable
@@ -58,3 +60,19 @@ class OutputJob:
                 return False
         os.close(self._fd)
         return True
+
+
+class CommandJob(OutputJob):
+    """A running command of ours, as `actor`."""
+
+    def __init__(self, cwd: str, actor: str, *words: str) -> None:
+        argv = [sys.executable, "-P", "-m", "gitworker", *words, "--as", actor, "--json"]
+        super().__init__(argv, cwd=cwd)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document that the ended command printed; empty if it was killed."""
+        try:
+            found = json.loads(self.output)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}

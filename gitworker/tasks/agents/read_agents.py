@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.observe.queue.agent_use import ShownAgent, shown_agents
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, field_lines, listing
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered, slots_of
 from gitworker.tasks.agents.register import require_registered
@@ -56,11 +56,7 @@ def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) ->
          ", ".join(one.agent.capabilities) or NOTHING)
         for one in found
     ]  # fmt: skip
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "no agent is registered"
-    return "\n".join(table(HEAD, rows, width=width, color=color))
+    return listing(HEAD, rows, width=width, color=color, empty="no agent is registered")
 
 
 def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
@@ -80,7 +76,7 @@ def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
           for one in found.slots),
         ("created", clock.iso_utc(agent.created_at_ms)),
     ]  # fmt: skip
-    return "\n".join(f"{name:<10} {one_line(value)}" for name, value in lines if value)
+    return "\n".join(field_lines(lines))
 
 
 def json_agents(found: list[ShownAgent]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from gitworker import clock
 from gitworker.bus.transitions import move_agent
 from gitworker.errors import NotFound, Refused
 from gitworker.model.agent import AgentEvent
-from gitworker.model.ids import RESERVED, parse_worker_id
+from gitworker.model.ids import parse_worker_id
+from gitworker.session import require_person
 from gitworker.store.scheduling.agents import (
     RegisteredAgent,
     find_registered,
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
 
+LIST = "git worker agent list"
+
 
 def add_agent(session: Session, agent: RegisteredAgent) -> RegisteredAgent:
     """Register an agent; it is IDLE then.
@@ -28,7 +31,7 @@ def add_agent(session: Session, agent: RegisteredAgent) -> RegisteredAgent:
     The caller has checked its type and program. Raises Invalid for a bad name or number, Refused
     for a name that another agent has, and for a worker.
     """
-    require_person(session)
+    require_person(session, "agents", LIST)
     require_number(agent.tasks)
     parse_worker_id(agent.name)
     with session.store.write() as writer:
@@ -49,16 +52,7 @@ def require_registered(reader: Reader, name: str) -> RegisteredAgent:
     found = find_registered(reader, name)
     if found is None:
         raise NotFound(
-            f"no agent {ascii(name)[:80]} is registered", "git worker agent list",
+            f"no agent {ascii(name)[:80]} is registered", LIST,
             code="unknown_agent",
         )  # fmt: skip
     return found
-
-
-def require_person(session: Session) -> None:
-    """Raise Refused for a worker, which must not change agents."""
-    if session.actor not in RESERVED:
-        raise Refused(
-            f"worker {session.actor} cannot change agents", "git worker agent list",
-            code="not_allowed",
-        )  # fmt: skip

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.errors import NotFound, Refused
-from gitworker.model.ids import RESERVED
 from gitworker.model.project import Project, ProjectStatus, RepoConfig, RepoSourceType
+from gitworker.session import require_person
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.projects import (
     DEFAULT,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
 
+LIST = "git worker project list"
+
 
 def add_project(
     session: Session,
@@ -43,7 +45,7 @@ def add_project(
 
     Raises Invalid for a bad id or value, Refused for an id that exists, and for a worker.
     """
-    _require_person(session)
+    require_person(session, "projects", LIST)
     new = with_project_fields(Project(parse_project_id(project), ""), fields)
     with session.store.write() as writer:
         if find_project(writer, new.id) is not None:
@@ -67,7 +69,7 @@ def edit_project(
 
     Raises as `add_project`, and NotFound for an unknown one.
     """
-    _require_person(session)
+    require_person(session, "projects", LIST)
     with session.store.write() as writer:
         changed = with_project_fields(require_project(writer, project), fields)
         update_project(writer, changed, sets_agents=fields.agents is not None)
@@ -82,7 +84,7 @@ def set_project_status(session: Session, project: str, status: ProjectStatus) ->
     Raises NotFound for an unknown project; Refused for a worker, and to archive a project that has
     open tasks.
     """
-    _require_person(session)
+    require_person(session, "projects", LIST)
     with session.store.write() as writer:
         changed = replace(require_project(writer, project), status=status)
         counts = count_by_project(writer).get(project, {})
@@ -98,7 +100,7 @@ def require_project(reader: Reader, project: str) -> Project:
     found = find_project(reader, project)
     if found is None:
         raise NotFound(
-            f"there is no project {ascii(project)[:80]}", "git worker project list",
+            f"there is no project {ascii(project)[:80]}", LIST,
             code="unknown_project",
         )  # fmt: skip
     return found
@@ -132,11 +134,3 @@ def _repo_config(session: Session, project: str, source: RepoSourceType | None) 
         source_path="" if is_clone else session.main_top, default_branch=session.target_name,
         checkout_base_path=session.worktree_root,
     )  # fmt: skip
-
-
-def _require_person(session: Session) -> None:
-    if session.actor not in RESERVED:
-        raise Refused(
-            f"worker {session.actor} cannot change projects", "git worker project list",
-            code="not_allowed",
-        )  # fmt: skip

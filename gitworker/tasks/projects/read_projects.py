@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.project import Project, RepoConfig
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, field_lines, listing
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.projects import all_projects
 from gitworker.tasks.projects.change_project import repo_of, require_project
@@ -52,9 +52,7 @@ def render_projects(found: list[ShownProject], *, width: int | None, color: bool
          str(one.project.budget_limit or NOTHING), one.project.name or NOTHING)
         for one in found
     ]  # fmt: skip
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    return "\n".join(table(HEAD, rows, width=width, color=color))
+    return listing(HEAD, rows, width=width, color=color)
 
 
 def render_project(found: ShownProject, *, width: int | None, color: bool) -> str:
@@ -79,7 +77,7 @@ def render_project(found: ShownProject, *, width: int | None, color: bool) -> st
             ("repo", f"{repo.source_type} {place}, branch {repo.default_branch}"),
             ("worktrees", repo.checkout_base_path),
         ]
-    return "\n".join(f"{name:<10} {one_line(value)}" for name, value in lines if value)
+    return "\n".join(field_lines(lines))
 
 
 def json_projects(found: list[ShownProject]) -> dict[str, Any]:

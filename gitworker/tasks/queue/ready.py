@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.text import NOTHING, age_text, one_line, table
+from gitworker.observe.text import NOTHING, age_text, listing
 from gitworker.store.records.task_queue import QueuedTask, ready_tasks
 
 if TYPE_CHECKING:
@@ -36,12 +36,9 @@ def render_ready(found: ReadyTasks, *, width: int | None, color: bool) -> str:
          one.title or NOTHING)
         for one in found.tasks
     ]  # fmt: skip
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "no task may start now: git worker task list"
+    empty = "no task may start now: git worker task list"
     more = ["there are more: git worker task ready -n 1000"] if found.has_more else []
-    return "\n".join([*table(HEAD, rows, width=width, color=color), *more])
+    return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)
 
 
 def json_ready(found: ReadyTasks) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.task_spec import Need, TaskSpec
-from gitworker.observe.text import age_text, one_line
+from gitworker.observe.text import age_text, field_lines
 from gitworker.store.records.run_results import RunResult, runs_of_task
 from gitworker.store.records.task_needs import dependents_of, needs_of
 from gitworker.store.records.task_specs import find_task_spec
@@ -79,7 +79,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
         *(("path", one) for one in spec.paths),
         ("created", clock.iso_utc(stored.created_at_ms)),
     ]
-    shown = [f"{name:<10} {one_line(value)}" for name, value in lines if value]
+    shown = field_lines(lines)
     text = spec.text.rstrip("\n")
     return "\n".join([*shown, "", text] if text else shown)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, listing
 from gitworker.store.records.run_results import RunUsage, usage_of_runs
 
 if TYPE_CHECKING:
@@ -42,13 +42,10 @@ def read_stats(session: Session, by: str) -> Stats:
 def render_stats(found: Stats, *, width: int | None, color: bool) -> str:
     """Return a table with a sum for a terminal; without a width, bare rows separated by tabs."""
     rows = [_row(one) for one in found.usage]
-    if width is None:
-        return "\n".join("\t".join(map(one_line, row)) for row in rows)
-    if not rows:
-        return "no run of an agent is recorded"
-    if len(rows) > 1:
+    if width is not None and len(rows) > 1:
         rows.append(_row(found.total))
-    return "\n".join(table((found.by.upper(), *HEAD), rows, width=width, color=color))
+    head = (found.by.upper(), *HEAD)
+    return listing(head, rows, width=width, color=color, empty="no run of an agent is recorded")
 
 
 def json_stats(found: Stats) -> dict[str, Any]:
