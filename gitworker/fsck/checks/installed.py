@@ -12,11 +12,7 @@ from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.repo.hooks.hook_status import find_tampered
 from gitworker.repo.hooks.install import install, mentions
-from gitworker.repo.worktrees.excludes import (
-    add_excludes,
-    missing_excludes,
-    remove_excludes,
-)
+from gitworker.repo.worktrees.excludes import add_excludes, missing_excludes
 from gitworker.repo.worktrees.worktree_list import Worktree
 from gitworker.session import Session
 
@@ -60,5 +56,4 @@ def _install(session: Session, *, place: str) -> None:
 
 
 def _exclude(session: Session) -> None:
-    remove_excludes(session.repository.common_dir)
     add_excludes(session.repository.common_dir)

@@ -7,11 +7,14 @@ from gitworker.paths import AGENT_LOG, open_regular
 
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
 EXCLUDE_END = "# gitworker: end"
-EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree
+# Files of an aider that a person or a command starts. It adds them to .gitignore unless git ignores
+# `.aider`, and either would keep its work from being handed in.
+OF_AIDER = ("/.aider", "/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/")
+EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}", *OF_AIDER)  # in every worktree
 
 
 def add_excludes(common_dir: str) -> None:
-    """Add gitworker's lines to info/exclude, marked, once."""
+    """Add gitworker's lines to info/exclude, marked, once; other lines between the marks stay."""
     path = f"{common_dir}/info/exclude"
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
@@ -19,7 +22,12 @@ def add_excludes(common_dir: str) -> None:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         text = ""
-    if EXCLUDE_BEGIN in text:
+    before, begin, rest = text.partition(EXCLUDE_BEGIN)
+    ours, end, _ = rest.partition(EXCLUDE_END)
+    if begin:
+        lacking = "".join(f"\n{line}" for line in EXCLUDED if line not in ours.split("\n"))
+        if end and lacking:
+            _replace_file(path, f"{before}{begin}{lacking}{rest}")
         return
     if text and not text.endswith("\n"):
         text += "\n"

@@ -59,6 +59,18 @@ def test_aider_from_spawn_to_landed(machine: AgentMachine) -> None:
     assert machine.git("show", "main:hello.txt") == "hello"
 
 
+def test_a_plain_aider_hands_in(machine: AgentMachine) -> None:
+    """The files that aider leaves when it is run as any other command are no uncommitted work."""
+    require_agent("aider")
+    machine.run("spawn", "auth", "t1", "-m", "Add it [[plan:write]]")
+    words = ("aider", "--yes-always", "--no-stream", "--map-tokens", "0", *OPTIONS["aider"][1:])
+    answer = machine.run("exec", "auth", "--", *words, "--message-file", "{prompt_file}")
+    assert answer.status == 0, answer
+    assert (machine.root / "worktrees/t1/.aider.chat.history.md").is_file()
+    assert machine.run("show", "auth", "--json").document["state"] == "IN_REVIEW"
+    assert machine.git("show", "--format=", "--name-only", "auth/t1") == "hello.txt"
+
+
 def test_mini_from_spawn_to_landed(machine: AgentMachine) -> None:
     """mini-swe-agent works with a shell alone, and ends with a command of its own."""
     answer = spawn(machine, "mini", "Add it [[plan:submit]]")
