@@ -37,7 +37,7 @@ OURS = {
 FORMAT = "%s%n%b|%an|%ae|%T"
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{7,12}\b"), "<short>"),
-    (re.compile(r"\d{8}T\d{6}Z"), "<time>"),
+    (re.compile(r"\d{8}T\d{6}Z|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "<time>"),
     (re.compile(r"\d+\.\d (s|KiB|MiB)"), "<amount>"),
     (re.compile(r"/rescue/(\S+)/\d+"), r"/rescue/\1"),
     (re.compile(r" +"), " "),  # columns are as wide as the ages in them
