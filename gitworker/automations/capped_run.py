@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker import clock
 from gitworker.automations.rules_automation import OUTPUT_MAX, capped
 from gitworker.processes.jobs import start_readable, wait_job
+from gitworker.processes.table import is_running
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ def run_capped(
     limit_s: float,
     look: Callable[[], None] = lambda: None,
 ) -> Ended:
-    """Run a command in a session of its own; `look` is called every two seconds meanwhile."""
+    """Run a command in a session of its own; `look` is called every two seconds meanwhile.
+
+    Its end is that of its first process: one that it leaves behind may keep the output open.
+    """
     left_out = {*LOCAL_ENV, HELD_ENV}
     env = {name: value for name, value in os.environ.items() if name not in left_out}
     pid, fd = start_readable(list(argv), cwd=cwd, env={**env, **variables})
@@ -46,6 +50,9 @@ def run_capped(
     poll.register(fd, select.POLLIN)
     try:
         while not _has_ended(fd, output):
+            if is_running(pid, None) is False:
+                _has_ended(fd, output)  # the rest
+                break
             poll.poll(int(LOOK_S * 1000))
             look()
             if clock.monotonic_ms() >= until_ms and not is_late:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.automations.capped_run import Ended, run_capped
 from gitworker.automations.change import require_automation
-from gitworker.automations.fire import this_process
+from gitworker.automations.fire import life_of, this_process
 from gitworker.automations.rules_automation import (
     COMMAND,
     OUTPUT_MAX,
@@ -20,6 +20,7 @@ from gitworker.automations.rules_automation import (
     render_prompt,
 )
 from gitworker.errors import GitWorkerError, NotFound, Refused
+from gitworker.liveness.life_lock import LifeLock
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.store.planning.automations import (
     COMPLETED,
@@ -64,11 +65,20 @@ def carry_out(session: Session, run_id: str) -> AutomationRun:
 
     Raises NotFound for an unknown run, Refused if another process carries it out or it has ended.
     """
+    life = LifeLock(session.paths, life_of(run_id))
+    try:
+        return _take_and_carry_out(session, run_id, life)
+    finally:
+        life.end()
+
+
+def _take_and_carry_out(session: Session, run_id: str, life: LifeLock) -> AutomationRun:
     pid, start, boot_id = this_process()
     with session.store.write() as writer:
         run = find_automation_run(writer, run_id)
         if run is None:
             raise NotFound(f"there is no run {ascii(run_id)[:80]}", "git worker automation list")
+        life.take()  # before the row names us: without the lock we would count as killed
         if not take_run(writer, run_id, pid=pid, start=start, boot_id=boot_id):
             raise Refused(
                 f"the run {run_id} is carried out by another process, or has ended",

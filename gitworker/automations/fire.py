@@ -20,7 +20,8 @@ from gitworker.automations.rules_automation import (
 from gitworker.automations.schedule import next_time_ms
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import GitWorkerError
-from gitworker.processes.table import find_start, is_running
+from gitworker.liveness.life_lock import drop_life, find_life
+from gitworker.processes.table import find_start
 from gitworker.progress import Notice
 from gitworker.store.planning.automations import (
     FAILED,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 EVENTS_AT_ONCE = 50
 UNTAKEN_MS = 120_000  # a run that no process has taken after this time never will be
+UNKNOWN_MS = 86_400_000  # without its lock the process of a run is unknown for the longest run
 FAR = 1000  # positions behind the end after which a search begins later
 
 
@@ -167,21 +169,29 @@ def _event_text(events: list[Found]) -> str | None:
 
 def _end_abandoned(session: Session, running: list[AutomationRun], now: int) -> None:
     """Record the end of runs whose process was killed."""
-    lost = [run for run in running if _is_lost(run, now)]
+    lost = [run for run in running if _is_lost(session, run, now)]
     if lost:
         with session.store.write() as writer:
             for run in lost:
                 end_run(
                     writer, run.id, RunEnd(FAILED, skipped_reason="its process was killed"), now=now
                 )
+    for run in lost:
+        drop_life(session.paths, life_of(run.id))
 
 
-def _is_lost(run: AutomationRun, now: int) -> bool:
+def _is_lost(session: Session, run: AutomationRun, now: int) -> bool:
+    """Return whether a run has no process: its lock decides, which every namespace can see."""
+    age_ms = now - run.started_at_ms
     if run.runner_pid is None:
-        return now - run.started_at_ms > UNTAKEN_MS
-    if run.boot_id != clock.boot_id():
-        return True
-    return is_running(run.runner_pid, run.runner_start) is False
+        return age_ms > UNTAKEN_MS
+    lives = find_life(session.paths, life_of(run.id))
+    return age_ms > UNKNOWN_MS if lives is None else not lives
+
+
+def life_of(run: str) -> str:
+    """Return the name of the lock that the process of a run holds; no worker has such a name."""
+    return f"automation.{run}"
 
 
 def this_process() -> tuple[int, str | None, str]:

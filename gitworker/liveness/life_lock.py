@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 
 from gitworker.paths import open_regular
 
@@ -46,22 +47,39 @@ class LifeLock:
             os.close(self._fd)
             self._fd = None
 
+    def end(self) -> None:
+        """Release the lock and delete its file; only for a name that is never used again."""
+        if self._fd is not None:
+            drop_life(self._paths, self._worker)
+        self.release()
+
 
 def is_life_locked(paths: StatePaths, worker: str) -> bool:
     """Return whether a living process holds a worker's lock; works on a read-only disk."""
+    return find_life(paths, worker) is True
+
+
+def find_life(paths: StatePaths, name: str) -> bool | None:
+    """Return whether a living process holds a lock; None if it was never taken, or is unknown."""
     try:
-        fd = open_regular(_path(paths, worker), os.O_RDONLY)
+        fd = open_regular(_path(paths, name), os.O_RDONLY)
     except OSError:
-        return False
+        return None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:  # a file system without locks
-        return False
+        return None
     finally:
         os.close(fd)
     return False
+
+
+def drop_life(paths: StatePaths, name: str) -> None:
+    """Delete the file of a lock whose name is never used again."""
+    with suppress(OSError):
+        os.unlink(_path(paths, name))
 
 
 def _path(paths: StatePaths, worker: str) -> str:

@@ -1,6 +1,8 @@
 """Automations: they fire by time and by events, once each, and leave a record of every run."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from gitworker import clock
 from gitworker.automations.carry_out import carry_out
 from gitworker.automations.change import add, enable, remove
-from gitworker.automations.fire import FAR, fire_due, fire_now
+from gitworker.automations.fire import FAR, fire_due, fire_now, life_of
 from gitworker.automations.rules_automation import Draft
 from gitworker.automations.show import (
     json_automation,
@@ -26,12 +28,14 @@ from gitworker.automations.show import (
 )
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
+from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.planning.automations import (
     Automation,
     Claim,
     claim_firing,
     find_automation,
     find_automation_run,
+    take_run,
 )
 from tests.hints.following import Printed, follow, note
 from tests.tasks.test_queue import add as add_task
@@ -187,6 +191,45 @@ def test_a_run_is_carried_out_once(world: World, later: list[int]) -> None:
         ended = find_automation_run(reader, lost)
     assert ended is not None
     assert (ended.status, ended.skipped_reason) == ("failed", "its process was killed")
+
+
+@pytest.mark.parametrize(
+    ("lock", "after_s", "status"),
+    [("held", 99_999, "running"), ("free", 1, "failed"), ("lost", 1, "running"),
+     ("lost", 99_999, "failed")],
+)  # fmt: skip
+def test_a_process_that_cannot_be_seen(
+    world: World, later: list[int], lock: str, after_s: int, status: str
+) -> None:
+    """A run lives while its process holds a lock, also if no such pid exists in our namespace."""
+    make(world)
+    run = fire_now(world.session(), "nightly").run
+    life = LifeLock(world.session().paths, life_of(run))
+    if lock != "lost":
+        life.take()
+    with world.session().store.write() as writer:
+        assert take_run(writer, run, pid=2**22 + 1, start="1", boot_id="another")
+    if lock == "free":
+        life.release()
+    later[0] = after_s
+    fire_due(world.session())
+    with world.session().store.read() as reader:
+        found = find_automation_run(reader, run)
+    assert found is not None
+    assert found.status == status
+    life.end()
+    assert list(Path(world.session().paths.alive).glob("automation.*")) == []
+
+
+def test_a_process_that_stays_behind(world: World) -> None:
+    """A command ends with its shell, although a process that it started holds the output open."""
+    make(world, command="echo started; setsid sleep 600 & echo $! >pid")
+    run = fire_now(world.session(), "nightly").run
+    done = carry_out(world.session(), run)
+    os.kill(int((world.root / "pid").read_text()), signal.SIGKILL)
+    assert done.status == "completed"
+    assert json_run(done)["actions_taken"][0]["output"] == "started\n"
+    assert list(Path(world.session().paths.alive).glob("automation.*")) == []
 
 
 def test_enabled_and_removed(world: World, later: list[int]) -> None:
