@@ -6,6 +6,7 @@ from gitworker.errors import NotFound
 from gitworker.journal.settle import settle
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.model.task import VerificationType
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tasks.task_list import json_tasks, read_tasks
 from gitworker.tasks.views.graph import json_graph, read_graph, render_graph, render_mermaid
@@ -132,6 +133,26 @@ def test_edits(world: World) -> None:
     cancel_task(world.session(), "form")
     with unchanged(world, "moved_on"):
         edit_task(world.session(), "form", TaskFields(priority=1))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"test_commands": ("true",)}, {"requires_approval": False}, {"text": "Less"},
+        {"verification_type": VerificationType.AUTO_TEST}, {"budget_tokens": 0},
+        {"acceptance_criteria": ()}, {"project_id": "default"}, {"timeout_s": 0},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)  # fmt: skip
+def test_a_worker_keeps_its_order(world: World, fields: dict[str, object]) -> None:
+    """A worker does not weaken the checks or limits of its own task; other fields are free."""
+    add(world, "form", title="Form", requires_approval=True)
+    world.working("dev", "form", {"a": "1\n"})
+    own = world.session()._replace(actor="dev")
+    with unchanged(world, "not_allowed"):
+        edit_task(own, "form", TaskFields(**fields))  # type: ignore[arg-type]
+    edit_task(own, "form", TaskFields(paths=("a",), priority=3))
+    edit_task(world.session(), "form", TaskFields(**fields))  # type: ignore[arg-type]
 
 
 def test_the_views(world: World) -> None:

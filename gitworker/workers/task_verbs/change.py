@@ -35,6 +35,7 @@ from gitworker.workers.task_verbs.rules_task_verbs import (
     frees_worker,
     is_done_already,
     is_in_hand,
+    own_edit_refusal,
     skips_dependencies,
     verb_refusal,
 )
@@ -112,10 +113,16 @@ def cancel_task(session: Session, task: str) -> ChangedTask:
 
 
 def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
-    """Change the fields of a task that has not ended; an agent at work has the old text."""
+    """Change the fields of a task that has not ended; an agent at work has the old text.
+
+    Raises Refused if the worker that has the task would change its own order.
+    """
     with session.store.write() as writer:
         stored = require_task(writer, task)
         refusal = edit_refusal(task, stored.status)
+        worker = find_worker_of_task(writer, task)
+        if refusal is None and worker is not None and worker.worker_id == session.actor:
+            refusal = own_edit_refusal(task, session.actor, fields._asdict())
         if refusal is not None:
             raise refusal
         spec = find_task_spec(writer, task)
