@@ -51,7 +51,7 @@ class SlotFacts(NamedTuple):
 
     `lives`: its agent or its supervisor runs. `rounds` counts the runs that handed in, or whose
     work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
-    of this version was refused. `has_tests`: the test commands of its task have not passed yet.
+    or the check of this version was refused. `has_tests`: the test commands have not passed yet.
     `is_verified` is the verdict of another agent: True if it passed, False if none counts.
     """
 
@@ -151,7 +151,8 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     state = slot.real_state
     if slot.lives:
         return Step.RUN
-    if state is WorkerState.IN_REVIEW and limits.starts and (slot.has_tests or wants_agent(slot)):
+    is_unchecked = (slot.has_tests or wants_agent(slot)) and not slot.is_refused
+    if state is WorkerState.IN_REVIEW and limits.starts and is_unchecked:
         return Step.CHECK
     if state in HANDED_IN:
         return Step.LAND if _may_land(slot, limits) else Step.REVIEW

@@ -190,7 +190,14 @@ class _Work:
         """Start the tests of a task, or after them the agent that is to verify it."""
         worker, task = slot.worker, slot.worker.task
         if slot.facts.has_tests:
-            self.checks[worker.worker_id] = CheckJob(self.session, worker, slot.test_commands)
+            try:
+                job = CheckJob(self.session, worker, slot.test_commands)
+            except GitWorkerError as error:
+                self.refused[worker.worker_id] = error.message
+                self.versions[worker.worker_id] = worker.version
+                self._say(f"{task} could not be tested: {error.message}")
+                return
+            self.checks[worker.worker_id] = job
             self._say(f"testing {task} ({worker.worker_id})")
             return
         try:
@@ -212,12 +219,12 @@ class _Work:
             left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
         if (chore_ms := self.chores.wake_at_ms) is not None:
             left_s = min(left_s, max(0.0, (chore_ms - clock.now_ms()) / 1000))
-        if self.plan.running or self.checks or self.plan.is_crowded or self.is_held_up:
+        jobs = (*filter(None, [self.landing]), *self.checks.values(), *self.chores.jobs)
+        if self.plan.running or jobs or self.plan.is_crowded or self.is_held_up:
             left_s = min(left_s, LOOK_AT_MOST_S)
         with _process_ends(self.picture.watched) as also:
-            for job in (self.landing, *self.checks.values(), *self.chores.jobs):
-                if job is not None:
-                    also[job.fileno()] = select.POLLIN
+            for job in jobs:
+                also[job.fileno()] = select.POLLIN
             if self.interrupts.fileno() >= 0:
                 also[self.interrupts.fileno()] = select.POLLIN
             waker.wait(left_s, also=also)

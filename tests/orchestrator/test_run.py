@@ -183,6 +183,34 @@ def test_the_tests_of_a_task_decide(world: World) -> None:
     assert len(seen(world)) == 2
 
 
+DAMAGES = {
+    "lost-git-file": "rm .git",
+    "removed": "cd ..; git worktree remove -f -f t1",
+    "other-branch": "git checkout -q -b other",
+    "own-repository": "rm .git; git init -q .",
+}
+
+
+@pytest.mark.parametrize("verify", [VerificationType.AUTO_TEST, VerificationType.QA_AGENT])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_worktree_is_not_tested(
+    world: World, damage: str, verify: VerificationType
+) -> None:
+    """Outside its worker's own worktree nothing tests the work, which waits for a person."""
+    is_tested = verify is VerificationType.AUTO_TEST
+    tests = f"git commit -q --allow-empty -m Wrong; touch {world.root}/ran" if is_tested else ""
+    add(world, "t1", f"{COMMIT}; git worker done >/dev/null; {DAMAGES[damage]}",
+        tests=tests, verify=verify)  # fmt: skip
+    said: list[Event] = []
+    summary = carry(world, report=said.append)
+    assert results(summary) == {"t1": "failed" if is_tested else "in review"}
+    assert world.worker("command-1").state == "IN_REVIEW"
+    assert any(isinstance(one, Notice) and "t1 could not be" in one.text for one in said)
+    assert not (world.root / "ran").exists()
+    assert len(seen(world)) == 1
+    assert "Wrong" not in world.git("log", "--all", "--format=%s")
+
+
 def test_another_agent_verifies(world: World) -> None:
     """Its reasons go back to the author, and work that passes with evidence lands."""
     add(world, "t1", verify=VerificationType.QA_AGENT)

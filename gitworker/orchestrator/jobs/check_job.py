@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.jobs.review_place import require_review_place
 from gitworker.orchestrator.jobs.rules_check import failure_note
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ class CheckJob(OutputJob):
     """The running test commands of a task; `version` is that of the worker's row."""
 
     def __init__(self, session: Session, worker: Worker, commands: tuple[str, ...]) -> None:
+        """Start the commands; raise Refused unless the worktree is the worker's own."""
         self.version = worker.version
         super().__init__(
-            ["/bin/sh", "-c", SCRIPT, "sh", *commands], cwd=worker.worktree or session.main_top,
+            ["/bin/sh", "-c", SCRIPT, "sh", *commands], cwd=require_review_place(session, worker),
             limit_s=session.settings.verify_timeout_s,
         )  # fmt: skip
 

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.processes.jobs import start_readable
-from gitworker.processes.table import find_start
+from gitworker.processes.table import find_start, is_running
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CHUNK = 65_536
+OUTPUT_MAX_BYTES = 16_777_216
 
 
 class OutputJob:
     """A running job; `fileno` is readable when it has printed something or ended.
 
-    An interrupt of our terminal does not reach it. After `limit_s` seconds it is killed.
+    An interrupt of our terminal does not reach it. After `limit_s` seconds it is killed. It ends
+    with its first process: one that this leaves behind may keep the output open. The last
+    OUTPUT_MAX_BYTES of the output are kept.
     """
 
     def __init__(
@@ -52,11 +55,14 @@ class OutputJob:
         if is_late and find_start(self._pid) == self._start is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, signal.SIGKILL)
+        is_over = is_running(self._pid, self._start) is False
         try:
             while chunk := os.read(self._fd, CHUNK):
                 self.output += chunk
+                if len(self.output) > 2 * OUTPUT_MAX_BYTES:
+                    del self.output[:-OUTPUT_MAX_BYTES]
         except BlockingIOError:
-            if not is_late:
+            if not (is_late or is_over):
                 return False
         os.close(self._fd)
         return True

@@ -9,9 +9,11 @@ from gitworker import clock
 from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.command import prepare_command
 from gitworker.bus.publish import log_message, publish
+from gitworker.errors import GitWorkerError
 from gitworker.model.ids import Oid
 from gitworker.orchestrator.jobs.land_job import VERIFIER
 from gitworker.orchestrator.jobs.output_job import OutputJob
+from gitworker.orchestrator.jobs.review_place import require_review_place
 from gitworker.orchestrator.jobs.rules_verdict import (
     QaVerdict,
     evidence_text,
@@ -40,6 +42,8 @@ class QaJob(OutputJob):
     def __init__(
         self, session: Session, worker: Worker, name: str | None, words: Sequence[str]
     ) -> None:
+        """Start the agent; raise Refused unless the worktree is the worker's own."""
+        place = require_review_place(session, worker)
         self.version = worker.version
         self._session, self._worker = session, worker
         self._agent = name or os.path.basename(words[0])
@@ -61,7 +65,7 @@ class QaJob(OutputJob):
             "QA_INPUT": env["GITWORKER_PROMPT_FILE"] if is_input else "",
         }
         super().__init__(
-            ["/bin/sh", "-c", SCRIPT, "sh", *argv], cwd=worker.worktree or session.main_top,
+            ["/bin/sh", "-c", SCRIPT, "sh", *argv], cwd=place,
             limit_s=session.settings.verify_timeout_s, env={**env, **own},
         )  # fmt: skip
 
@@ -80,8 +84,11 @@ class QaJob(OutputJob):
         return found
 
     def _find_tree(self) -> str:
-        """Return the tree of the work, "" if the worktree has uncommitted changes."""
-        git = self._session.git.at(self._worker.worktree or self._session.main_top)
+        """Return the tree of the work, "" if the worktree has uncommitted changes or is lost."""
+        try:
+            git = self._session.git.at(require_review_place(self._session, self._worker))
+        except GitWorkerError:
+            return ""
         if not read_status(git, untracked=False).is_clean:
             return ""
         return git.find_oid(self._worker.ref, "tree") or ""
