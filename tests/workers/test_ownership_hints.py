@@ -102,6 +102,28 @@ def test_inside_a_damaged_worktree(world: World, name: str) -> None:
     assert run(place, "done", "--commit", "-m", "x").status == 0
 
 
+@pytest.mark.parametrize("outside", [False, True], ids=["inside", "outside"])
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_inside_a_worktree_that_leads_to_the_main_checkout(
+    world: World, tmp_path: Path, kind: str, outside: bool
+) -> None:
+    """An agent whose `.git` leads to the main checkout's is not taken for a person."""
+    if outside:
+        world.git("config", "worker.worktree.root", str(tmp_path / "elsewhere"))
+    place = prepared(world, "done")
+    (place / ".git").unlink()
+    if kind == "link":
+        (place / ".git").symlink_to(world.root / ".git")
+    else:
+        (place / ".git").write_text(f"gitdir: {world.root}/.git\n")
+    for words in (("task", "cancel", "form"), ("approve", "bob"), ("spawn", "new", "t9")):
+        refused = run(place, *words)
+        assert (refused.status, "worker auth: " in refused.err) == (1, True), refused
+    (hint,) = hints(refused)
+    assert follow(world, f"cd {place} && {hint}").status == 0
+    assert run(place, "done", "--commit", "-m", "x").status == 0
+
+
 def test_a_spawn_beside_a_half_made_worktree(world: World) -> None:
     """A spawn that git refuses for another worktree says so in two lines."""
     prepared(world, "done")

@@ -9,6 +9,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from gitworker.bus.caller.identity import leads_elsewhere
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.paths import Repository, open_regular, state_paths
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of, refusal_of
@@ -36,10 +37,12 @@ def refuse_former_worktree(repository: Repository, directory: str) -> None:
     """
     paths = state_paths(repository)
     root = _root_inside(f"{paths.root}/{ROOT_NOTE}")
-    if repository.top is None or not root or not os.path.exists(paths.database):
+    if repository.top is None or not os.path.exists(paths.database):
         return
-    below = f"{os.path.realpath(repository.top)}/{root}/"
-    places = list(_places(os.path.realpath(directory), below=below))
+    top = os.path.realpath(repository.top)
+    places = list(_places(os.path.realpath(directory), below=f"{top}/{root}/")) if root else []
+    if leads_elsewhere(f"{top}/.git"):
+        places.append(top)  # a worktree whose .git was made to lead to the main checkout's
     if not places:
         return
     store = open_store(paths.database)
@@ -91,8 +94,11 @@ def _present(repository: Repository, worker: Worker) -> GitWorkerError | None:
     if owner is None or flaw is None:
         return None
     found = refusal_of(owner, flaw)
+    top = repository.top or "."
+    if os.path.realpath(top) == worker.worktree:
+        top = repository.common_dir.removesuffix("/.git")
     return Refused(
         f"worker {worker.worker_id}: {found.message}",
-        f"cd {quoted(repository.top or '.')} && {found.hint}",
+        f"cd {quoted(top)} && {found.hint}",
         code=found.code,
     )

@@ -6,6 +6,7 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 import os
+import stat
 
 from gitworker.errors import Refused
 from gitworker.model.ids import HQ, parse_agent_id
@@ -34,13 +35,21 @@ def caller_identity(
         found = read_worktree_owner(repository.git_dir)
         return found[0] if found else HQ
     place = directory or os.getcwd()
-    if place != repository.top:
+    if place != repository.top or leads_elsewhere(f"{place}/.git"):
         from gitworker.bus.caller.former_worktree import (
-            refuse_former_worktree,  # 20 ms, only below the top of the main checkout
+            refuse_former_worktree,  # 20 ms, not at the top of an ordinary main checkout
         )
 
         refuse_former_worktree(repository, place)
     return HQ
+
+
+def leads_elsewhere(dot_git: str) -> bool:
+    """Return whether `.git` is a file or a link, as that of no ordinary main checkout is."""
+    try:
+        return not stat.S_ISDIR(os.lstat(dot_git).st_mode)
+    except OSError:
+        return False
 
 
 def find_other_worker(
