@@ -206,6 +206,11 @@ def require_repository(
     )
 
 
+def leads_elsewhere(dot_git: str) -> bool:
+    """Return whether `.git` is a file or a link, as that of no ordinary main checkout is."""
+    return os.path.isfile(dot_git) or os.path.islink(dot_git)
+
+
 def find_top(directory: str) -> Repository | None:
     """Return the repository whose checkout begins in `directory`; search no parents."""
     return _open(f"{directory}/.git", directory)

@@ -9,9 +9,8 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from gitworker.bus.caller.identity import leads_elsewhere
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.paths import Repository, open_regular, state_paths
+from gitworker.paths import Repository, leads_elsewhere, open_regular, state_paths
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of, refusal_of
 from gitworker.rules_text import quoted
 from gitworker.session import ROOT_NOTE

@@ -6,11 +6,10 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 import os
-import stat
 
 from gitworker.errors import Refused
 from gitworker.model.ids import HQ, parse_agent_id
-from gitworker.paths import Repository, read_worktree_owner
+from gitworker.paths import Repository, leads_elsewhere, read_worktree_owner
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -42,14 +41,6 @@ def caller_identity(
 
         refuse_former_worktree(repository, place)
     return HQ
-
-
-def leads_elsewhere(dot_git: str) -> bool:
-    """Return whether `.git` is a file or a link, as that of no ordinary main checkout is."""
-    try:
-        return not stat.S_ISDIR(os.lstat(dot_git).st_mode)
-    except OSError:
-        return False
 
 
 def find_other_worker(
