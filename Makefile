@@ -172,5 +172,5 @@ $(READY): pyproject.toml
 			exit 1; \
 		}; \
 	fi
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp,notify]'
 	@touch $@

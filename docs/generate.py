@@ -13,7 +13,14 @@ import click
 
 from gitworker.cli.group import GROUP
 from gitworker.cli.pages import load_page
-from gitworker.config import Settings, config_key, key_of, setting_names, variable_of
+from gitworker.config import (
+    NOT_IN_FILE,
+    Settings,
+    config_key,
+    key_of,
+    setting_names,
+    variable_of,
+)
 from gitworker.states.diagrams import render_lifecycle_md, render_states_md
 
 HERE = Path(__file__).parent
@@ -86,6 +93,9 @@ SETTING_TEXTS = {
     " its declared ones (`task add --path`), or else those of the work on which it is stacked.",
     "orchestrator_quiet_hours": "Hours in local time, such as `22:00-07:00`, in which"
     " `run` continues no agent after a limit.",
+    "notify_urls": "The targets of [notifications](notifications.md), one URL of Apprise a line."
+    " They hold secrets: only the scheme is shown, and `.gitworker.toml` cannot set them.",
+    "notify_events": "The events that are sent: `question`, `failure`, `review`, `budget`.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }
@@ -117,8 +127,8 @@ def render_settings() -> str:
         value = Settings._field_defaults[field]
         key = key_of(field)
         default = str(value).lower() if isinstance(value, bool) else value
-        default = "[]" if isinstance(value, tuple) else default
-        in_file = "-" if key == "target" else f"`{key}`"
+        default = f"[{', '.join(value)}]" if isinstance(value, tuple) else default
+        in_file = "-" if field in NOT_IN_FILE else f"`{key}`"
         rows.append(
             f"| {in_file} | `{config_key(field)}` | `{variable_of(field)}` | `{default}` |"
             f" {SETTING_TEXTS[field]} |"

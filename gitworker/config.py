@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gitworker.errors import Invalid
+from gitworker.rules_text import is_url
 
 
 class InvalidSetting(Invalid):
@@ -69,6 +70,8 @@ class Settings(NamedTuple):
     gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
     orchestrator_avoid_overlap: bool = True
     orchestrator_quiet_hours: str = ""  # HH:MM-HH:MM, local time; empty: none
+    notify_urls: tuple[str, ...] = ()  # of Apprise; they hold secrets, so the file cannot set them
+    notify_events: tuple[str, ...] = ("question", "failure", "review", "budget")
     radar_enabled: bool = True
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
@@ -80,7 +83,11 @@ NOT_SETTINGS = ("from_file", "file_faults", "adapters")  # fields about the orig
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "agents", "claims", "message",
     "retention", "verify", "merge", "gc", "radar", "orchestrator",
+    "notify",
 )  # fmt: skip
+# A file that is read from the target cannot name the target, and a commit sends nothing anywhere.
+NOT_IN_FILE = ("target", "notify_urls")
+SECRET = frozenset({"notify.urls"})  # only the scheme of each value is shown
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"
 HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
@@ -195,8 +202,10 @@ def _adapter_texts(room: object) -> tuple[str, ...]:
 
 def _file_value(dotted: str, value: object) -> tuple[str, object]:
     name = next((name for name in setting_names() if key_of(name) == dotted), None)
-    if name is None or name == "target":  # a file that is read from the target cannot name it
+    if name is None or name in NOT_IN_FILE:
         near = suggest_keys(dotted) if name is None else ""
+        if dotted in SECRET:
+            raise InvalidSetting(f"{FILE_NAME} of the target cannot set {dotted}; git config can")
         raise InvalidSetting(f"{FILE_NAME} of the target has an unknown setting: {dotted}{near}")
     kind = type(getattr(Settings(), name))
     if kind is tuple and isinstance(value, list) and all(type(item) is str for item in value):
@@ -242,6 +251,11 @@ def _checked(name: str, value: object, origin: str) -> object:
         _require_type_limits(value, origin)
     if name == "orchestrator_quiet_hours" and value and not HOURS.fullmatch(str(value)):
         raise InvalidSetting(f"{origin}: {key_of(name)} is {value!r}, not HH:MM-HH:MM")
+    if name == "notify_urls" and isinstance(value, tuple) and not all(map(is_url, value)):
+        raise InvalidSetting(f"{origin}: {key_of(name)} has a line that is not a URL of Apprise")
+    if name == "notify_events" and isinstance(value, tuple):
+        for event in sorted(set(value).difference(Settings().notify_events)):
+            raise InvalidSetting(f"{origin}: {key_of(name)} has {event!r}, which is not an event")
     if name in AT_LEAST_ONE and value == 0:
         raise InvalidSetting(f"{origin}: {key_of(name)} is 0; it must be at least 1")
     if name == "worktree_root":

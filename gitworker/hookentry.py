@@ -5,6 +5,7 @@
     python -EP -m gitworker.hookentry upkeep COMMON_DIR
     python -EP -m gitworker.hookentry radar COMMON_DIR
     python -EP -m gitworker.hookentry pool COMMON_DIR
+    python -EP -m gitworker.hookentry notify COMMON_DIR [final]
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
@@ -92,6 +93,18 @@ def _radar(common_dir: str) -> int:
     return 0
 
 
+def _notify(common_dir: str, *words: str) -> int:
+    from gitworker.notifications.send import send_new_events
+
+    session = _open(common_dir)
+    send_new_events(
+        session,
+        is_final=bool(words),
+        failed=lambda text: log_failure(session.paths.root, f"notify: {text}"),
+    )
+    return 0
+
+
 def _refresh_hooks(common_dir: str) -> int:
     from gitworker.paths import require_repository
     from gitworker.repo.hooks.shims import refresh_shims
@@ -157,6 +170,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "upkeep": _upkeep,
     "radar": _radar,
     "pool": _pool,
+    "notify": _notify,
     "beat": _send_heartbeats,
     "compare": _compare,
 }

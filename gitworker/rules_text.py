@@ -54,6 +54,20 @@ def quoted(text: str) -> str:
     return f"'{inner}'"
 
 
+def is_url(text: str) -> bool:
+    """Return whether a text is the address of a service: `scheme://…`, visible ASCII only."""
+    scheme, separator, rest = text.partition("://")
+    has_scheme = scheme[:1].isalpha() and scheme.translate({43: None, 45: None, 46: None}).isalnum()
+    is_visible = text.isascii() and text.isprintable() and " " not in text
+    return bool(separator and rest) and has_scheme and is_visible
+
+
+def masked_url(url: str) -> str:
+    """Return the scheme of the address of a service; everything behind it can be a secret."""
+    scheme, separator, _ = url.partition("://")
+    return f"{scheme}://…" if separator else "…"
+
+
 def is_placeholder(word: str) -> bool:
     """Return whether a word is a placeholder of a hint: `<task>`."""
     return word[:1] == "<" and word[-1:] == ">" and word[1:-1] in PLACEHOLDERS

@@ -77,6 +77,7 @@ COMMANDS: Sections = {
         "ask": "Ask a person, wait for the answer, and print it.",
         "reply": "Answer the question of a worker.",
         "questions": "List the questions that wait for an answer.",
+        "notify": "Show the targets of notifications and the last events.",
         "wait": "Wait until a worker has a verdict, has landed, or is in a state.",
         "stop": "Stop a worker's agent.",
         "pause": "Pause a worker's agent.",

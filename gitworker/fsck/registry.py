@@ -21,6 +21,7 @@ from gitworker.fsck.quick import (
     agent_checks,
     database_checks,
     hook_checks,
+    notify_checks,
     settings_checks,
     state_directory,
     system,
@@ -96,6 +97,7 @@ QUICK: tuple[Check[Session], ...] = (
     Check(agent_checks.check_agents, "agents"),
     Check(worktree_checks.check_heartbeat_daemon, worktree_checks.BEATER),
     _opened(SETTINGS),
+    Check(notify_checks.check_notifications, "notify"),
     Check(target_branch.check_target, "target"),
     Check(target_history.check_history, "history"),
 )

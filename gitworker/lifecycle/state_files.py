@@ -15,6 +15,7 @@ from gitworker.bus.files.export import TRANSITIONS, export_logs
 from gitworker.bus.files.state_file_heartbeat import replace_text, state_files_lock
 from gitworker.bus.following.bell import notify_followers
 from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
+from gitworker.notifications.start_job import start_notify_job
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.heartbeats import find_heartbeat
@@ -48,6 +49,7 @@ def _publish(session: Session, names: Iterable[str]) -> None:
                 replace_json(f"{session.paths.reviews}/{name}.json", review)
     export_logs(session.store, session.paths)
     notify_followers(session.paths.bell)
+    start_notify_job(session)
 
 
 def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | None]:

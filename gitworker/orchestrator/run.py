@@ -25,6 +25,7 @@ from gitworker.bus.following.listen import listen
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
+from gitworker.notifications.start_job import start_notify_job
 from gitworker.orchestrator.carry_out import (
     AgentCommand,
     carry_out,
@@ -169,6 +170,7 @@ class _Work:
         self.is_held_up = False
         settle(self.session)
         drain(self.session)
+        start_notify_job(self.session)  # also for an agent whose sandbox has no network
         self._end_landing()
         self._end_checks()
         self.chores.tick(starts=not self.interrupts.number)
@@ -234,6 +236,7 @@ class _Work:
         """Return the results of the tasks that were open at the beginning, or are so now."""
         if self.interrupts.number:
             restart_stopped(self.session)
+        start_notify_job(self.session, is_final=True)
         return read_summary(
             self.session, self.picture, scope=self.scope, obstacles=self._obstacles(),
             lands=self.order.lands, is_interrupted=self.interrupts.number > 0,

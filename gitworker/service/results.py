@@ -65,6 +65,8 @@ RENDERED_BY = {
     "observe.workers.status": "observe.workers.status_text:json_status",
     "orchestrator.results": "orchestrator.results:json_summary",
     "orchestrator.rules_next": "orchestrator.results:json_plan",
+    "notifications.send": "notifications.show:json_delivery",
+    "notifications.show": "notifications.show:json_notifications",
     "questions.question_list": "questions.question_list:json_questions",
     "questions.reply": "questions.reply:json_replied",
     "radar.radar": "radar.radar_text:json_conflicts",

@@ -16,6 +16,7 @@ from gitworker.service.care import CareMethods
 from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.agents import AgentMethods
 from gitworker.service.queue.automations import AutomationMethods
+from gitworker.service.queue.notifications import NotificationMethods
 from gitworker.service.queue.projects import ProjectMethods
 from gitworker.service.queue.questions import QuestionMethods
 from gitworker.service.queue.runs import RunMethods
@@ -50,6 +51,6 @@ def open_repository(
 
 class Service(
     WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, AgentMethods,
-    QuestionMethods, WorkstreamMethods, AutomationMethods, CareMethods,
+    QuestionMethods, NotificationMethods, WorkstreamMethods, AutomationMethods, CareMethods,
 ):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

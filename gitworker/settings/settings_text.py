@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gitworker.config import SECRET
 from gitworker.observe.text import table
+from gitworker.rules_text import masked_url
 from gitworker.settings.effective_settings import ENVIRONMENT, SettingList, SettingValue
 
 if TYPE_CHECKING:
@@ -23,9 +25,12 @@ def render_settings(found: SettingList, *, width: int | None, color: bool) -> st
 
 
 def render_value(one: SettingValue, between: str = "\n") -> str:
-    """Return a value as it is written in git config, the items of a list with `between`."""
+    """Return a value as it is written in git config, the items of a list with `between`.
+
+    Of a secret value only the scheme is shown.
+    """
     if isinstance(one.value, tuple):
-        return between.join(one.value)
+        return between.join(_shown(one))
     return str(one.value).lower() if isinstance(one.value, bool) else str(one.value)
 
 
@@ -38,7 +43,7 @@ def render_origin(one: SettingValue) -> str:
 
 def json_setting(one: SettingValue) -> dict[str, Any]:
     """Return a setting as JSON data."""
-    value = list(one.value) if isinstance(one.value, tuple) else one.value
+    value = _shown(one) if isinstance(one.value, tuple) else one.value
     return {"key": one.key, "value": value, "origin": one.origin, "source": one.source or None}
 
 
@@ -53,3 +58,8 @@ def json_settings(found: SettingList) -> dict[str, Any]:
         "settings": [json_setting(one) for one in found.settings],
         "errors": [{"message": one.message, "hint": one.hint} for one in found.errors],
     }
+
+
+def _shown(one: SettingValue) -> list[str]:
+    items = map(str, one.value) if isinstance(one.value, tuple) else ()
+    return [masked_url(item) if one.key in SECRET else item for item in items]

@@ -33,6 +33,7 @@ WORDS = {
 # Words for the placeholder of one command.
 OWN_WORDS = {
     "git worker spawn": {"<worker>": "another"}, "git worker adopt": {"<worker>": "another"},
+    "git worker config notify.urls": {"<url>": "json://@localhost:9"},
     "git worker project edit": {"<number>": "5M"},
     "git worker agent add": {"<name>": "helper", "<type>": "codex"},
     "git config worker.target": {"<name>": "main"}, "git config user.name": {"<name>": "Ada"},

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.config import NOT_SETTINGS, Settings, find_setting, key_of, load_settings
+from gitworker.config import (
+    NOT_IN_FILE,
+    NOT_SETTINGS,
+    Settings,
+    find_setting,
+    key_of,
+    load_settings,
+)
 from gitworker.errors import Invalid
 
 
@@ -34,11 +41,14 @@ def test_precedence() -> None:
     assert load(None, config).claims_lease_s == 2
 
 
-FORMS = {"agents_limits": "x=1", "orchestrator_quiet_hours": "22:00-07:00"}
+FORMS = {
+    "agents_limits": "x=1", "orchestrator_quiet_hours": "22:00-07:00", "notify_urls": "json://x",
+    "notify_events": "review",
+}  # fmt: skip
 
 
 def test_every_setting_has_its_three_names() -> None:
-    """Each field but the target is reached from the file, git config and the environment."""
+    """Each field is reached from git config and the environment, and but for two from the file."""
     for field, default in Settings._field_defaults.items():
         if field in ("target", *NOT_SETTINGS):
             continue
@@ -50,8 +60,9 @@ def test_every_setting_has_its_three_names() -> None:
         file = f"[{room}]\n{name} = {shown}\n" if dot else f"{name} = {shown}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
+        in_file = [(file, {}, {})] if field not in NOT_IN_FILE else []
         found = {getattr(load(*source), field) for source in
-                 ((file, {}, {}), (None, config, {}), (None, {}, env))}  # fmt: skip
+                 (*in_file, (None, config, {}), (None, {}, env))}  # fmt: skip
         assert len(found) == 1, dotted
 
 
@@ -133,6 +144,8 @@ def test_truth_as_git_writes_it(text: str, value: bool) -> None:
         ("[claims]\nlease_s = 0\n", "claims.lease_s is 0; it must be at least 1"),
         ("[liveness]\nbeat_s = 0\n", "liveness.beat_s is 0; it must be at least 1"),
         ('target = "trunk"\n', "unknown setting: target"),
+        ('[notify]\nurls = ["json://x"]\n', "cannot set notify.urls"),
+        ('[notify]\nevents = ["other"]\n', "'other', which is not an event"),
         ('[worktree]\nroot = "{home}/w"\n', "worktree.root"),
         ('[worktree]\nroot = "{repository"\n', "worktree.root"),
     ],
@@ -175,6 +188,9 @@ def test_a_key_in_any_form(text: str) -> None:
         ("claims.lease-s", "1.5"),
         ("claims.lease-s", ""),
         ("review.self", "perhaps"),
+        ("notify.urls", "no url"),
+        ("notify.urls", "json://x y"),
+        ("notify.events", "question\nother"),
         ("worktree.root", "{0}"),
         ("worktree.root", "{repository.x}"),
     ],

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.rules_text import is_placeholder, is_shown, one_line, printable, quoted, size_text
+from gitworker.rules_text import (
+    is_placeholder,
+    is_shown,
+    is_url,
+    masked_url,
+    one_line,
+    printable,
+    quoted,
+    size_text,
+)
 
 HIDDEN = {
     "C0": "\x00\x07\x08\x0b\x0c\r\x1b\x1f",
@@ -80,3 +89,19 @@ def test_placeholders(word: str, expected: bool) -> None:
 def test_size_text(size: int, text: str) -> None:
     """Sizes are shown in an everyday unit."""
     assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ntfy://host/topic", "ntfy://…"), ("mailto://a:b@c.org", "mailto://…"),
+        ("git+ssh://x", "git+ssh://…"), ("", None), ("12345", None), ("://x", None),
+        ("json://", None), ("js on://x", None), ("json://x y", None), ("json://é", None),
+        ("json://x\ny", None),
+    ],
+)  # fmt: skip
+def test_addresses_of_services(text: str, shown: str | None) -> None:
+    """An address has a scheme and no blanks; only the scheme is shown."""
+    assert is_url(text) is (shown is not None)
+    assert masked_url(text) == (shown or masked_url(text))
+    assert masked_url("pa55word") == "…"

@@ -27,6 +27,11 @@ def all_projects(reader: Reader) -> list[Project]:
     return [_project(row) for row in reader.rows("projects.all")]
 
 
+def has_targets(reader: Reader) -> bool:
+    """Return whether a project has a target of notifications of its own."""
+    return reader.row("projects.any_target") is not None
+
+
 def find_repo_config(reader: Reader, project: str) -> RepoConfig | None:
     """Return the repository of a project as recorded, or None."""
     from gitworker.model.project import RepoConfig, RepoSourceType  # as for a project

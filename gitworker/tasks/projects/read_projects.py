@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.project import Project, RepoConfig
 from gitworker.observe.text import NOTHING, field_lines, listing
+from gitworker.rules_text import masked_url
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.projects import all_projects
 from gitworker.tasks.projects.change_project import repo_of, require_project
@@ -68,7 +69,7 @@ def render_project(found: ShownProject, *, width: int | None, color: bool) -> st
         ("weight", f"{project.credit_weight:g}"),
         ("agents", f"{project.max_concurrent_agents} at once"),
         ("tokens", f"{project.total_tokens_used:,}{budget}"),
-        ("notify", project.discord_channel_id or ""),
+        ("notify", _target(project) or ""),
         ("tasks", tasks),
     ]
     if repo is not None:
@@ -93,7 +94,7 @@ def json_project(found: ShownProject) -> dict[str, Any]:
         "project": project.id, "name": project.name, "status": project.status.value,
         "weight": project.credit_weight, "max_concurrent_agents": project.max_concurrent_agents,
         "tokens_used": project.total_tokens_used, "budget": project.budget_limit,
-        "notify": project.discord_channel_id, "reason": closed.reason if closed else None,
+        "notify": _target(project), "reason": closed.reason if closed else None,
         "next": closed.command if closed else None,
         "tasks": {status.value: number for status, number in found.tasks.items()},
     }  # fmt: skip
@@ -103,3 +104,8 @@ def json_project(found: ShownProject) -> dict[str, Any]:
             "branch": repo.default_branch, "worktrees": repo.checkout_base_path,
         }  # fmt: skip
     return fields
+
+
+def _target(project: Project) -> str | None:
+    """Return the target of a project's notifications without its secrets, or None."""
+    return masked_url(project.discord_channel_id) if project.discord_channel_id else None

@@ -9,6 +9,7 @@ from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.project import Project, ProjectStatus
 from gitworker.model.task import TaskStatus
+from gitworker.rules_text import is_url
 from gitworker.tasks.rules_task_list import Why, has_ended
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def with_project_fields(project: Project, fields: ProjectFields) -> Project:
         text = getattr(fields, name)
         if text is not None and ("\0" in text or "\n" in text):
             raise Invalid(f"{name} must be one line")
+    if fields.notify and not is_url(fields.notify):
+        raise Invalid("--notify requires a URL of Apprise, such as ntfy://<host>/<topic>")
     given: dict[str, Any] = {
         "name": fields.name, "credit_weight": fields.weight,
         "max_concurrent_agents": fields.agents, "budget_limit": fields.budget,

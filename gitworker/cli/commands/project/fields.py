@@ -23,7 +23,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--source", type=click.Choice([*SOURCES]),
                      help="The origin of this repository; default: clone if it has a remote."),
         click.option("--notify", metavar="URL",
-                     help="The target of its notifications; '' for none."),
+                     help="The target of its notifications, a URL of Apprise; '' for none."),
         click.option("--budget", type=Tokens(), metavar="TOKENS",
                      help="Start nothing once it has used TOKENS, such as 2M; 0 for no limit."),
         click.option("--max-agents", "agents", type=Number(min=0), metavar="N",

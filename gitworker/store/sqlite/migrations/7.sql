@@ -251,3 +251,20 @@ WHEN NEW.status NOT IN ('WAITING_INPUT', 'PAUSED', 'IN_PROGRESS') BEGIN
     UPDATE questions SET state = 'withdrawn'
     WHERE task_id = NEW.id AND state IN ('open', 'late');
 END;
+
+-- The events that a person was notified of; `key` names the event, so that it is sent once. A row
+-- without `ended_at_ms` is being sent; `error` says which targets did not get it, and why. `missed`
+-- counts the attempts that reached no target at all, after which it is sent again.
+CREATE TABLE notifications (
+    key TEXT PRIMARY KEY NOT NULL,
+    event TEXT NOT NULL,
+    title TEXT NOT NULL,
+    begun_at_ms INTEGER NOT NULL,
+    ended_at_ms INTEGER,
+    error TEXT,
+    missed INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+-- for: notifications.newest
+CREATE INDEX idx_notifications_begun ON notifications(begun_at_ms);
+-- for: notifications.break_off
+CREATE INDEX idx_notifications_open ON notifications(key) WHERE ended_at_ms IS NULL;

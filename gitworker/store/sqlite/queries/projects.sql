@@ -13,6 +13,9 @@ SELECT id, name, credit_weight, max_concurrent_agents, status, total_tokens_used
     discord_channel_id
 FROM projects ORDER BY id;
 
+-- name: any_target — a project with a target of notifications
+SELECT 1 AS found FROM projects WHERE discord_channel_id IS NOT NULL LIMIT 1;
+
 -- name: insert — a new project
 INSERT INTO projects (id) VALUES (:project);
 
