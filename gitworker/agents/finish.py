@@ -22,7 +22,8 @@ from gitworker.observe.usage_limit import limit_text
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.records.run_results import RunReportRow, count_runs, record_report
-from gitworker.store.scheduling.usage import charge_run
+from gitworker.store.scheduling.starts import find_spent
+from gitworker.store.scheduling.usage import Usage, record_usage
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
@@ -31,16 +32,19 @@ from gitworker.workers.submit import Submission, submit
 class Ending:
     """How an agent ended: its code (negative: the signal), and the reason if it was stopped.
 
-    `is_late`: the time limit stopped it. `report`: the facts that a known agent has reported,
-    `tools` its last tool calls.
+    `is_late`: the time limit stopped it; `pauses`: a budget did. `report`: the facts that a known
+    agent has reported, `tools` its last tool calls.
     """
 
-    __slots__ = ("code", "is_late", "report", "tools", "why")
+    __slots__ = ("code", "is_late", "pauses", "report", "tools", "why")
 
-    def __init__(self, code: int, *, why: str = "", is_late: bool = False) -> None:
+    def __init__(
+        self, code: int, *, why: str = "", is_late: bool = False, pauses: bool = False
+    ) -> None:
         self.code = code
         self.why = why
         self.is_late = is_late
+        self.pauses = pauses
         self.report: RunReport | None = None
         self.tools: ToolUses | None = None
 
@@ -58,7 +62,8 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     Status 0 submits the work if there are commits and no uncommitted changes, and others than those
     that were sent back; otherwise the worker remains WORKING, so that a person can look. Any other
     end fails the task, which is tried again; a limit of the model's vendor pauses it instead. A
-    stop by an order or the time limit blocks the task until it is resumed or assigned. A worker
+    stop by an order or the time limit blocks the task until it is resumed or assigned, a stop by a
+    budget pauses it. A worker
     whose state the agent or a person has changed meanwhile is left alone, and so is one whose task
     is paused or waits for an answer, or whose work was sent back to its author. If the caller has a
     terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
@@ -69,13 +74,14 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     with session.store.write() as writer:
         if ending.tools is not None:
             publish_tool_uses(writer, ending.tools, worker=run.worker, task=run.task, run=run.id)
+        if ending.report is not None:
+            usage = Usage(*ending.report[2:5])
+            record_usage(writer, run.id, usage, worker=run.worker, task=run.task)
         record_report(writer, run.id, _report(outcome, ending.report))
-        has_ended = record_end(
+        record_end(
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,
             duration_ms=duration_ms, outcome=outcome.kind,
         )  # fmt: skip
-        if has_ended and ending.report is not None and ending.report.tokens:
-            charge_run(writer, worker=run.worker, task=run.task, tokens=ending.report.tokens)
     if is_attended:
         _bind_to_caller(session, run)
     publish_views(session, run.worker)
@@ -105,7 +111,7 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
             kind = OF_STATE.get(worker.state, RunOutcome.TAKEN_AWAY)
             return Outcome(kind, f"{run.worker} is {worker.state}")
         still = f"{run.worker} is still {worker.state}"
-        if ending.why:
+        if ending.why and not ending.pauses:
             stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
             kind = RunOutcome.TIMED_OUT if ending.is_late else RunOutcome.STOPPED
             return Outcome(kind, f"{run.worker} is {stopped.state}: {reason}")
@@ -116,6 +122,8 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
             return Outcome(RunOutcome.WAITING, text)
         if is_stale(worker.state):
             recover(as_worker, run.worker)
+        if ending.pauses:
+            return _pause(as_worker, run, reason)
         if reason:
             return _fail(as_worker, run, ending, reason)
         tip = find_tip(session.git, session.repository.common_dir, worker.ref)
@@ -158,11 +166,26 @@ def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outco
         words = limit_text(limit.kind, report.agent, limit.resets_at_ms)
         text = f"{run.worker} is {worker.state} and waits: {words}"
         return Outcome(RunOutcome.WAITING, f"{text}\nhint: git worker resume {run.worker}")
+    if report is not None and report.failure is not None and report.failure.is_budget:
+        return _pause(session, run, reason)
     has_no_access = report is not None and report.failure is not None and report.failure.is_access
     failed = fail(
         session, run.worker, reason=reason, agent_ending="ERROR" if has_no_access else None
     )
     return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
+
+
+def _pause(session: Session, run: AgentRun, reason: str) -> Outcome:
+    """Pause the task of a worker whose agent a budget has stopped; its work stays as it is.
+
+    It may continue at any time: the budget decides.
+    """
+    worker = pause(session, run.worker, until_ms=clock.now_ms())
+    with session.store.read() as reader:
+        spent = find_spent(reader, run.task)
+    command = spent.command if spent else f"git worker resume {run.worker}"
+    text = f"{run.worker} is {worker.state} and waits: {reason}\nhint: {command}"
+    return Outcome(RunOutcome.OUT_OF_BUDGET, text)
 
 
 def _limit_end(session: Session, run: AgentRun, limit: Failure) -> int:

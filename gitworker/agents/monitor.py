@@ -41,6 +41,8 @@ REST_S = 2.0  # between TERM and KILL for the agent's children, once it has ende
 class Monitor:
     """One agent, from its start to its end; `why` is the reason if it was stopped.
 
+    `pauses`: a budget is used up, so its task is paused. `spent` returns the budget, "" while there
+    are tokens left; it is called at once after SIGCHLD.
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
     messages from before the run do not count. `{worker}.supervisor` acknowledges them. `looks` are
     called at least every two seconds. `ends_itself`: the agent's own process ends the others.
@@ -55,16 +57,19 @@ class Monitor:
         streams: Streams,
         heartbeats: RunHeartbeats,
         looks: Sequence[Callable[[], object]] = (),
+        spent: Callable[[], str] = str,
         ends_itself: bool = False,
     ) -> None:
         self.why = ""
         self.is_late = False  # True if the time limit stopped it
+        self.pauses = False
         self._post = post
         self._run = run
         self._signals = signals
         self._streams = streams
         self._heartbeats = heartbeats
         self._looks = looks
+        self._spent = spent
         self._ends_itself = ends_itself
         self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
@@ -92,6 +97,8 @@ class Monitor:
             if has_news and self._code is None:
                 self._take_orders()
             self._keep_time()
+            if self._code is None and (why := self._spent()):
+                self._stop(why, pauses=True)
             for look in self._looks:
                 look()
             if self._code is None:
@@ -182,7 +189,7 @@ class Monitor:
             self._log("warn", "order", f"{clipped(command) or 'nothing'} is not an order", order)
             return
         if command == STOP:
-            self._stop(f"stopped by {order.origin}")
+            self._stop(f"stopped by {order.origin}", pauses=order.pauses)
         elif command == PAUSE and not self._is_paused:
             self._suspend_agent()
             self._is_paused = True
@@ -199,11 +206,11 @@ class Monitor:
         with self._post.store.write(durable=False):
             self._family.send(signal.SIGSTOP, excluded)
 
-    def _stop(self, why: str) -> None:
+    def _stop(self, why: str, *, pauses: bool = False) -> None:
         """Ask the agent to end, and kill it after the grace period; the first reason counts."""
         if self._kill_at_ms is not None:
             return
-        self.why = why
+        self.why, self.pauses = why, pauses
         stopped_at_ms = clock.monotonic_ms()
         self._pass_on(signal.SIGTERM)
         self._kill_at_ms = stopped_at_ms + int(self._grace_s() * 1000)
@@ -215,7 +222,9 @@ class Monitor:
         try:
             with self._post.store.write(durable=False) as writer:
                 claim_orphan(writer, run, after=self._after)
-                record_stop(writer, run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
+                record_stop(
+                    writer, run, why=self.why, kill_at_mono_ms=self._kill_at_ms, pauses=self.pauses
+                )
         except GitWorkerError:  # the bus cannot be written: the stop depends on us alone
             return
 

@@ -19,14 +19,27 @@ if TYPE_CHECKING:
 
 
 class Order:
-    """One `cmd` message: the command as sent, and `origin`: the sender with the reason."""
+    """One `cmd` message: the command as sent, and `origin`: the sender with the reason.
 
-    __slots__ = ("command", "id", "origin", "seq")
+    `pauses`: the task of an agent that is stopped is paused, as by a budget, and not BLOCKED.
+    """
 
-    def __init__(self, *, seq: int, id: str, sender: str, command: object, reason: object) -> None:
+    __slots__ = ("command", "id", "origin", "pauses", "seq")
+
+    def __init__(
+        self,
+        *,
+        seq: int,
+        id: str,
+        sender: str,
+        command: object,
+        reason: object,
+        pauses: bool = False,
+    ) -> None:
         self.seq = seq
         self.id = id
         self.command = command
+        self.pauses = pauses
         why = clipped(reason)
         self.origin = f"{sender}: {why}" if why else sender
 
@@ -75,4 +88,5 @@ def _order(paths: StatePaths, stored: StoredOrder) -> Order:
     return Order(
         seq=stored.seq, id=stored.id, sender=stored.from_agent,
         command=facts.get("action") if command is None else command, reason=facts.get("reason"),
+        pauses=facts.get("pauses") is True,
     )  # fmt: skip

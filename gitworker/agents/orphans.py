@@ -150,7 +150,7 @@ class _Orphan:
             self._log(writer, "order", text, level="warn", order=order)
             return
         if command == STOP:
-            self._stop(writer, f"stopped by {order.origin}")
+            self._stop(writer, f"stopped by {order.origin}", pauses=order.pauses)
         elif command == PAUSE and not self._is_paused:
             self._family.send(signal.SIGSTOP, self._excluded)
             self._is_paused = True
@@ -159,10 +159,10 @@ class _Orphan:
             self._is_paused = False
         self._log(writer, str(command), order.origin, order=order)
 
-    def _stop(self, writer: Writer, why: str) -> None:
+    def _stop(self, writer: Writer, why: str, *, pauses: bool) -> None:
         grace_ms = int(self._settings.agent_stop_grace_s * 1000)
         due = clock.monotonic_ms() + grace_ms
-        if record_stop(writer, self._run.id, why=why, kill_at_mono_ms=due):
+        if record_stop(writer, self._run.id, why=why, kill_at_mono_ms=due, pauses=pauses):
             self._family.send(signal.SIGTERM, self._excluded)
             self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
@@ -176,7 +176,7 @@ class _Orphan:
 
     def _end(self) -> None:
         """Record the ordered end of the agent, and end its worker's task."""
-        from gitworker.lifecycle.fail import stop  # 20 ms, and memory of every daemon
+        from gitworker.lifecycle.fail import pause, stop  # 20 ms, and memory of every daemon
         from gitworker.lifecycle.runs import settle_runs
 
         run = self._run
@@ -187,7 +187,10 @@ class _Orphan:
             if may_end(worker.state, is_ours=is_ours):
                 as_worker = self._session._replace(actor=self._worker)
                 with suppress(GitWorkerError):  # another operation is in progress
-                    stop(as_worker, self._worker, reason=str(run.why))
+                    if run.pauses:
+                        pause(as_worker, self._worker, until_ms=clock.now_ms())
+                    else:
+                        stop(as_worker, self._worker, reason=str(run.why))
         settle_runs(self._session, [run])
 
     def _log(

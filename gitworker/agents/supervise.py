@@ -164,15 +164,13 @@ def _supervise_run(
     """Supervise a running agent until its end."""
     from gitworker.agents.monitor import Monitor
     from gitworker.agents.run_heartbeats import RunHeartbeats
+    from gitworker.agents.usage.watch_usage import UsageWatch
     from gitworker.config import Settings
 
     signals, streams, transcript = around
     streams.begin(log)
     from gitworker.agents.adapters.report import report_of
-    from gitworker.agents.finish import (  # now: a newer version may be installed by the end
-        Ending,
-        finish,
-    )
+    from gitworker.agents.finish import Ending, finish  # a newer version may come before the end
     from gitworker.model.run_outcome import Outcome, RunOutcome
 
     session = _try(open_session)
@@ -187,6 +185,7 @@ def _supervise_run(
     watch = Monitor(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
         looks=[_looks(session, run, request.agent, transcript), _settings(session, heartbeats)],
+        spent=str if transcript is None else UsageWatch(post, run, transcript).spent,
         ends_itself=request.agent is not None and request.agent.adapter.speaks_acp,
     )  # fmt: skip
     grace_s = _stop_grace(post, settings)
@@ -194,7 +193,7 @@ def _supervise_run(
     heartbeats.stop()
     streams.end()
     try:
-        ending = Ending(code, why=watch.why, is_late=watch.is_late)
+        ending = Ending(code, why=watch.why, is_late=watch.is_late, pauses=watch.pauses)
         if transcript is not None and request.agent is not None:
             ending.report = report_of(transcript, request.agent)
             ending.tools = tools

@@ -7,6 +7,7 @@ from gitworker.model.worker import WorkerState
 
 RATE_LIMIT = "rate_limit"
 USAGE_LIMIT = "usage_limit"
+BUDGET = "budget"  # of the run, at which an agent has stopped itself
 LIMITS = frozenset({RATE_LIMIT, USAGE_LIMIT})  # failures of the model's vendor, which pass by time
 
 
@@ -19,6 +20,7 @@ class RunOutcome(StrEnum):
     WAITING = "waiting"  # the task is paused or waits for an answer
     FAILED = "failed"
     STOPPED = "stopped"  # by a command
+    OUT_OF_BUDGET = "out_of_budget"  # it was stopped, and its task is paused
     TIMED_OUT = "timed_out"
     TAKEN_AWAY = "taken_away"  # the worker has another task, or none
     UNRECORDED = "unrecorded"

@@ -1,13 +1,14 @@
-"""The limit of a model's vendor for which a paused task waits."""
+"""The limit for which a paused task waits: of a model's vendor, or its budget."""
 
 from gitworker import clock
-from gitworker.model.run_outcome import LIMITS
+from gitworker.model.run_outcome import BUDGET, LIMITS, RunOutcome
 from gitworker.model.task import TaskStatus
 from gitworker.observe.workers.rules import may_wait_for_limit
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.store.api import Reader
 from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.screens import WorkerRow
+from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.workers import Worker
 
 
@@ -22,11 +23,19 @@ def limit_text(kind: str, agent: str | None, resets_at_ms: int | None) -> str:
 def find_limit(
     reader: Reader, worker: Worker | WorkerRow, task_status: TaskStatus | None
 ) -> Trouble | None:
-    """Return the limit that ended the last run of a task, if the task is paused since; or None."""
+    """Return the limit that ended the last run of a task, if the task is paused since; or None.
+
+    A budget that is used up comes first: until it is raised, no agent starts.
+    """
     if not may_wait_for_limit(worker.state, task_status):
         return None
+    resume = f"git worker resume {worker.worker_id}"
+    if worker.task_id is not None and (spent := find_spent(reader, worker.task_id)) is not None:
+        return Trouble(BUDGET, spent.words, spent.command)
     last = find_run_result(reader, worker.worker_id, worker.task_id)
+    if last is not None and last.outcome == RunOutcome.OUT_OF_BUDGET:
+        return Trouble(BUDGET, f"its agent was stopped: {last.reason}", resume)
     if last is None or last.failure not in LIMITS:
         return None
     words = limit_text(last.failure, last.agent, last.resets_at_ms)
-    return Trouble(last.failure, words, f"git worker resume {worker.worker_id}")
+    return Trouble(last.failure, words, resume)

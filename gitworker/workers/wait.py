@@ -11,6 +11,7 @@ from gitworker.bus.following.listen import listen
 from gitworker.journal.settle import settle
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.model.message import MessageType
+from gitworker.model.run_outcome import BUDGET
 from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.usage_limit import find_limit
@@ -158,6 +159,8 @@ def _find_need(
         return None
     status = task.status if task else None
     limit = find_limit(reader, worker, status)
+    if limit is not None and limit.code == BUDGET:
+        return Need(f"has no tokens left: {limit.words}", "continue it", limit.command)
     return need_of(
         worker.worker_id, status, limit=limit.words if limit else None,
         question=_find_question(session, reader, worker),

@@ -25,11 +25,6 @@ class RunReport(NamedTuple):
     failure: Failure | None
 
     @property
-    def tokens(self) -> int:
-        """Return the tokens of both directions that the agent has reported."""
-        return (self.input_tokens or 0) + (self.output_tokens or 0)
-
-    @property
     def failure_text(self) -> str:
         """Return the failure in words, "" without one."""
         if self.failure is None:

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from gitworker.model.run_outcome import LIMITS, RATE_LIMIT, USAGE_LIMIT
+from gitworker.model.run_outcome import BUDGET, LIMITS, RATE_LIMIT, USAGE_LIMIT
 
 AUTHENTICATION = "authentication"
 REFUSAL = "refusal"
@@ -14,6 +14,7 @@ WORDS = {
     USAGE_LIMIT: "the usage limit was reached",
     AUTHENTICATION: "authentication failed",
     REFUSAL: "the model refused",
+    BUDGET: "the agent has reached the budget of its run",
 }
 # In this order: a usage limit is often reported with the words of a rate limit, too.
 PATTERNS = (
@@ -53,6 +54,11 @@ class Failure(NamedTuple):
     def is_limit(self) -> bool:
         """Return whether it passes by time: a limit of the model's vendor."""
         return self.kind in LIMITS
+
+    @property
+    def is_budget(self) -> bool:
+        """Return whether the agent has stopped itself at the budget that it was given."""
+        return self.kind == BUDGET
 
     @property
     def is_access(self) -> bool:

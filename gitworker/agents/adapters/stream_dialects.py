@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gitworker.agents.adapters.stream_facts import StreamFacts
+from gitworker.model.run_outcome import BUDGET
 
 Event = Mapping[str, Any]
 RESULT_LINES = 5
 LINE_MAX = 400
+CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 COMMANDS = ("command", "cmd", "file_path", "filePath", "absolute_path", "path", "pattern", "query")
 
 
@@ -23,6 +25,8 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
         facts.session = str(event["session_id"])
     if kind == "assistant" and not event.get("is_api_error_message"):  # the result repeats that
         message = _table(event.get("message"))
+        if usage := _table(message.get("usage")):
+            facts.add_step(message.get("id"), _claude_input(usage), usage.get("output_tokens"))
         for block in _tables(message.get("content")):
             if block.get("type") == "text":
                 yield from _text(block.get("text"))
@@ -48,19 +52,21 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
 def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
     usage = _table(event.get("usage"))
     facts.input_tokens = facts.output_tokens = facts.cost_usd = None  # the totals of the run
-    cached = [usage.get(f"cache_{name}_input_tokens") for name in ("creation", "read")]
-    given = [usage.get("input_tokens"), *cached]
-    facts.add_usage(
-        sum(one for one in given if isinstance(one, int)),
-        usage.get("output_tokens"),
-        event.get("total_cost_usd"),
-    )
+    facts.add_usage(_claude_input(usage), usage.get("output_tokens"), event.get("total_cost_usd"))
     if event.get("is_error"):
         error = event.get("error")
         text = event.get("result") or (_table(error).get("message") or error) or "it failed"
-        facts.fail(str(text), status=event.get("api_error_status"))
+        is_spent = event.get("subtype") == "error_max_budget_usd"
+        kind = BUDGET if is_spent else ""
+        facts.fail(str(text), status=event.get("api_error_status"), kind=kind)
         yield f"! {_short(str(text))}"
     yield end_line(facts)
+
+
+def _claude_input(usage: Event) -> int:
+    """Return the tokens that the model was given, those of the cache included."""
+    given = [usage.get(name) for name in CLAUDE_INPUT]
+    return sum(one for one in given if isinstance(one, int))
 
 
 def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitworker import clock
 from gitworker.agents.adapters.rules_failure import Failure, classify, find_moment, find_wait_s
 from gitworker.agents.adapters.tool_uses import ToolUses
+from gitworker.store.scheduling.usage import Usage
 
 LAST_MS = 253_402_300_799_000  # the year 9999: a stream may contain any number
 TOKENS_MAX = 1 << 53
@@ -14,7 +15,8 @@ class StreamFacts:
     """Facts about one run; tokens and cost are None until the agent has reported them."""
 
     __slots__ = (
-        "cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session", "tools",
+        "_steps", "cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session",
+        "tools",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -25,6 +27,20 @@ class StreamFacts:
         self.failure: Failure | None = None
         self.partial = ""  # a text that arrives in parts
         self.tools = ToolUses()
+        self._steps: dict[str, tuple[int, int]] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """Return the tokens and the cost so far."""
+        return Usage(self.input_tokens, self.output_tokens, self.cost_usd)
+
+    def add_step(self, step: object, input_tokens: object, output_tokens: object) -> None:
+        """Add the tokens of one step; a later report of the same step replaces the earlier one."""
+        given, made = _sum(0, input_tokens) or 0, _sum(0, output_tokens) or 0
+        before = self._steps.get(step, (0, 0)) if isinstance(step, str) else (0, 0)
+        self.add_usage(given - before[0], made - before[1])
+        if isinstance(step, str):
+            self._steps[step] = (given, made)
 
     def add_usage(self, input_tokens: object, output_tokens: object, cost: object = None) -> None:
         """Add the tokens and the cost of one step; values that are no numbers count as absent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from gitworker.agents.adapters.rules_failure import Failure, find_failure
 from gitworker.agents.adapters.stream_dialects import DIALECTS, end_line
@@ -16,10 +17,14 @@ LINES_KEPT = 30  # of plain output, in which a failure is looked for
 
 
 class Transcript:
-    """Translate the bytes of standard output; collect facts from them and from standard error."""
+    """Translate the bytes of standard output; collect facts from them and from standard error.
+
+    `on_usage` is called after each report of tokens, in the thread that reads.
+    """
 
     def __init__(self, stream: str) -> None:
         self.facts = StreamFacts()
+        self.on_usage: Callable[[], object] = lambda: None
         self._read = DIALECTS.get(stream)
         self._rest = b""
         self._is_dropping = False
@@ -44,7 +49,10 @@ class Transcript:
             return data or b""
         lines = (self._rest + (data if data is not None else b"\n")).split(b"\n")
         self._rest = lines.pop()
+        before = self.facts.usage
         text = "".join(self._line(line) for line in lines)
+        if self.facts.usage != before:
+            self.on_usage()
         if len(self._rest) > LINE_MAX_BYTES:
             self._rest, self._is_dropping = b"", True
         if data is None:

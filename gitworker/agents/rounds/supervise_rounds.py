@@ -142,6 +142,7 @@ def _after_limit(
 def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
     """Return the next step after an ended run, and its worker."""
     from gitworker.agents.rounds.rules_rounds import RoundFacts, Step, next_step
+    from gitworker.model.run_outcome import LIMITS
     from gitworker.observe.usage_limit import find_limit
     from gitworker.store.records.runs import find_latest_run
     from gitworker.store.tasks import find_task
@@ -157,7 +158,7 @@ def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
     is_ours = worker.task_id == run.task and latest is not None and latest.id == run.id
     facts = RoundFacts(
         worker.state, worker.stale_from, is_ours, worker.returned_by, worker.waits_for_author,
-        has_limit=limit is not None,
+        has_limit=limit is not None and limit.code in LIMITS,
     )  # fmt: skip
     return next_step(facts), worker
 

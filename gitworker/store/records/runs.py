@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One run; it is open until `ended_at_ms`. `why` is the recorded reason to end an orphan.
+    """One run; it is open until `ended_at_ms`. `why` is the recorded reason to end an orphan, and
+    `pauses` whether its task is paused then.
 
     `log_start_bytes` is the size of the agent's log at its beginning, if that is known; `reason` is
     its failure in words. Only the newest run of a worker has these two.
     """
 
     __slots__ = (
-        "boot_id", "command", "ended_at_ms", "host", "id", "log_start_bytes", "paused_at_ms", "pid",
-        "pid_ns", "pid_start", "reason", "started_at_ms", "supervisor_pid", "supervisor_start",
-        "task_id", "why", "worker_id",
+        "boot_id", "command", "ended_at_ms", "host", "id", "log_start_bytes", "paused_at_ms",
+        "pauses", "pid", "pid_ns", "pid_start", "reason", "started_at_ms", "supervisor_pid",
+        "supervisor_start", "task_id", "why", "worker_id",
     )  # fmt: skip
     id: int
     worker_id: str
@@ -38,6 +39,7 @@ class Run:
     ended_at_ms: int | None
     paused_at_ms: int | None
     why: str | None
+    pauses: int | None
     reason: str | None
     log_start_bytes: int | None
 
@@ -184,9 +186,17 @@ def pass_order(writer: Writer, run: int, seq: int) -> bool:
     return writer.run("orphans.pass_order", run=run, seq=seq) > 0
 
 
-def record_stop(writer: Writer, run: int, *, why: str, kill_at_mono_ms: int | None) -> bool:
-    """Record why an agent is to end and when it is killed; return False if it is to end already."""
-    return writer.run("orphans.stop", run=run, why=why, kill_at_mono_ms=kill_at_mono_ms) > 0
+def record_stop(
+    writer: Writer, run: int, *, why: str, kill_at_mono_ms: int | None, pauses: bool = False
+) -> bool:
+    """Record why an agent is to end and when it is killed; return False if it is to end already.
+
+    `pauses`: its task is paused then, and not BLOCKED.
+    """
+    changed = writer.run(
+        "orphans.stop", run=run, why=why, kill_at_mono_ms=kill_at_mono_ms, pauses=int(pauses)
+    )
+    return changed > 0
 
 
 def put_off_kill(writer: Writer, run: int, *, now_mono_ms: int, again_mono_ms: int) -> bool:

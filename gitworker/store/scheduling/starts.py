@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.tokens.budget import Spent, spent_task
 from gitworker.store.records.runs import open_runs
 from gitworker.store.tasks import PROJECT
 
@@ -71,6 +72,12 @@ def find_project_of(reader: Reader, task: str | None) -> ProjectRow:
         is_task_held=bool(row["held"]), task_budget=row["budget_tokens"],
         task_tokens=row["tokens_used"] or 0,
     )  # fmt: skip
+
+
+def find_spent(reader: Reader, task: str) -> Spent | None:
+    """Return that a task has used the tokens of its budget, or None."""
+    row = find_project_of(reader, task)
+    return spent_task(task, row.task_tokens, row.task_budget)
 
 
 def projects_in_turn(reader: Reader) -> list[ProjectTurn]:

@@ -49,8 +49,31 @@ def used_budgets(reader: Reader) -> list[UsedBudget]:
     return found
 
 
+class Usage(NamedTuple):
+    """The tokens and the cost that an agent has reported so far; None: not reported."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of both directions."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+
+def record_usage(writer: Writer, run: int, usage: Usage, *, worker: str, task: str) -> None:
+    """Record what an open run has used so far, and count its new tokens."""
+    row = writer.row("runs.used", run=run)
+    if row is None:
+        return
+    writer.run("runs.use", run=run, **usage._asdict())
+    if more := usage.tokens - int(row["tokens"]):
+        charge_run(writer, worker=worker, task=task, tokens=more)
+
+
 def charge_run(writer: Writer, *, worker: str, task: str, tokens: int) -> None:
-    """Add the tokens of an ended run to those of its task, its project and its agent."""
+    """Add tokens to those that a task, its project and its agent have used."""
     row = writer.row("projects.charge_task", task=task, tokens=tokens)
     charge_project(writer, row["project_id"] if row else DEFAULT, tokens)
     agent = find_agent_of_worker(writer, worker)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.agent import AgentState
 from gitworker.model.project import ProjectStatus
+from gitworker.model.tokens.budget import CODE, spent_project, spent_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,12 +61,9 @@ def start_refusal(facts: StartFacts) -> GitWorkerError | None:
             f"task {facts.task} is held back, so no agent starts on it",
             f"git worker task release {facts.task}", code="task_held",
         )  # fmt: skip
-    if facts.task_budget is not None and facts.task_tokens >= facts.task_budget:
-        return Refused(
-            f"task {facts.task} has used {facts.task_tokens} of its {facts.task_budget} tokens, so"
-            " no agent starts on it",
-            f"git worker task edit {facts.task} --budget <number>", code="budget_exhausted",
-        )  # fmt: skip
+    spent = spent_task(facts.task, facts.task_tokens, facts.task_budget)
+    if spent is not None:
+        return Refused(f"{spent.words}, so no agent starts on it", spent.command, code=CODE)
     return _project_refusal(facts) or _agent_refusal(facts) or _number_refusal(facts)
 
 
@@ -84,13 +82,10 @@ def _project_refusal(facts: StartFacts) -> GitWorkerError | None:
             f" {facts.task}",
             f"git worker project resume {facts.project}", code="project_paused",
         )  # fmt: skip
-    if facts.budget is not None and facts.tokens >= facts.budget:
-        return Refused(
-            f"project {facts.project} has used {facts.tokens} of its {facts.budget} tokens, so no"
-            f" agent starts on {facts.task}",
-            f"git worker project edit {facts.project} --budget <number>", code="budget_exhausted",
-        )  # fmt: skip
-    return None
+    spent = spent_project(facts.project, facts.tokens, facts.budget)
+    if spent is None:
+        return None
+    return Refused(f"{spent.words}, so no agent starts on {facts.task}", spent.command, code=CODE)
 
 
 def _agent_refusal(facts: StartFacts) -> GitWorkerError | None:

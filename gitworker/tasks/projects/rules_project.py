@@ -9,6 +9,7 @@ from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.project import Project, ProjectStatus
 from gitworker.model.task import TaskStatus
+from gitworker.model.tokens.budget import spent_project
 from gitworker.rules_text import is_url
 from gitworker.tasks.rules_task_list import Why, has_ended
 
@@ -79,13 +80,8 @@ def closed_by(project: Project) -> Why | None:
             f"its project {project.id} is {project.status}",
             f"git worker project resume {project.id}",
         )
-    budget, used = project.budget_limit, project.total_tokens_used
-    if budget is not None and used >= budget:
-        return Why(
-            f"its project {project.id} has used {used:,} of {budget:,} tokens",
-            f"git worker project edit {project.id} --budget <number>",
-        )
-    return None
+    spent = spent_project(project.id, project.total_tokens_used, project.budget_limit)
+    return None if spent is None else Why(f"its {spent.words}", spent.command)
 
 
 def task_refusal(

@@ -33,7 +33,8 @@ class TaskFacts(NamedTuple):
     """The facts of a task: `next_command` is its worker's, or None; `before` are earlier tasks.
 
     `closed` is why its project starts no task. `meets` is a running task that may change the same
-    paths, `refusal` the limit that forbids its start, or the lack of an agent.
+    paths, `refusal` the limit that forbids its start, or the lack of an agent, `limit` the one for
+    which it is paused.
     """
 
     task: str
@@ -47,6 +48,7 @@ class TaskFacts(NamedTuple):
     closed: Why | None = None
     meets: str | None = None
     refusal: Why | None = None
+    limit: Why | None = None
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -59,6 +61,8 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
         return _waiting(facts, chain, cause)
     if facts.held and facts.status in QUEUED:
         return Why("it is held back", f"git worker task release {facts.task}")
+    if facts.limit is not None:
+        return Why(f"it is paused: {facts.limit.reason}", facts.limit.command)
     if facts.status in PHRASES:
         return Why(_of_worker(facts), _command(facts))
     if facts.status in STOPPED:

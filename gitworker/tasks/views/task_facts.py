@@ -8,6 +8,7 @@ from gitworker import clock
 from gitworker.model.ids import HQ
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
+from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.store.records.run_results import find_run_request
 from gitworker.store.records.task_needs import open_needs_of
@@ -112,6 +113,7 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
+    limit = None if worker is None else find_limit(reader, worker, stored.status)
     project = find_project(reader, stored.project_id)
     queue = [one.id for one in ready_tasks(reader, BEFORE_MAX)]
     return TaskFacts(
@@ -119,4 +121,5 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
         stored.last_error or "", retry_in, command,
         queue.index(task) if task in queue else len(queue),
         closed_by(project) if project else None,
+        limit=None if limit is None else Why(limit.words, limit.command),
     )  # fmt: skip

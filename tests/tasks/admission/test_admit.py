@@ -141,7 +141,7 @@ def test_a_task_without_tokens_starts_nothing(world: World) -> None:
         assert agent is not None
         assert (project.total_tokens_used, agent.total_tokens) == (1000, 1000)
     refusal = refused(world, "auth")
-    assert "task t1 has used 1000 of its 1000 tokens" in refusal.message
+    assert "task t1 has used 1,000 of its 1,000 tokens" in refusal.message
     followed(world, refusal, number="2k")
     start(world, "auth")
 

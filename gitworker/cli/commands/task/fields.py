@@ -34,7 +34,7 @@ def field_options(function: AnyFunction) -> AnyFunction:
         click.option("--capability", "capabilities", type=Text(), multiple=True, metavar="NAME",
                      help="A capability that its agent must have; repeatable."),
         click.option("--budget", type=Tokens(), metavar="TOKENS",
-                     help="Start no agent for it once TOKENS are used; 0 for no limit."),
+                     help="Stop its agent, and start none, once TOKENS are used; 0: no limit."),
         click.option("--project", metavar="PROJECT", help="Its project; default: default."),
         click.option("--timeout", "timeout_s", type=Seconds(min=0), metavar="S",
                      help="The time limit of one attempt in seconds; 0 for none."),

@@ -268,3 +268,6 @@ CREATE TABLE notifications (
 CREATE INDEX idx_notifications_begun ON notifications(begun_at_ms);
 -- for: notifications.break_off
 CREATE INDEX idx_notifications_open ON notifications(key) WHERE ended_at_ms IS NULL;
+
+-- 1: the agent is stopped because of a budget, so its task is paused.
+ALTER TABLE orphans ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;

@@ -14,7 +14,8 @@ ORDER BY seq LIMIT 1;
 UPDATE orphans SET after_seq = :seq WHERE run_id = :run AND after_seq < :seq;
 
 -- name: stop — record why an agent is to end and when it is killed; the first reason stays
-UPDATE orphans SET why = :why, kill_at_mono_ms = :kill_at_mono_ms WHERE run_id = :run AND why = '';
+UPDATE orphans SET why = :why, kill_at_mono_ms = :kill_at_mono_ms, pauses = :pauses
+WHERE run_id = :run AND why = '';
 
 -- name: put_off_kill — take a due kill, and record when the next one is due
 UPDATE orphans SET kill_at_mono_ms = :again WHERE run_id = :run AND kill_at_mono_ms <= :now;

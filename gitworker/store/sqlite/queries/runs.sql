@@ -17,6 +17,14 @@ UPDATE runs SET outcome = :outcome, agent = :agent, session = :session,
     failure = :failure, resets_at_ms = :resets_at_ms
 WHERE id = :run;
 
+-- name: used — the tokens that an open run has used so far
+SELECT COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0) AS tokens FROM runs
+WHERE id = :run AND ended_at_ms IS NULL;
+
+-- name: use — what an open run has used so far
+UPDATE runs SET input_tokens = :input_tokens, output_tokens = :output_tokens, cost_usd = :cost_usd
+WHERE id = :run AND ended_at_ms IS NULL;
+
 -- name: set_session — the session that an agent reports while it runs
 UPDATE runs SET agent = :agent, session = :session WHERE id = :run AND ended_at_ms IS NULL;
 
@@ -26,7 +34,8 @@ UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 -- name: open — runs that have not ended, oldest first; `why` is the reason to end an orphan
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, paused_at_ms,
-    (SELECT why FROM orphans WHERE run_id = runs.id) AS why
+    (SELECT why FROM orphans WHERE run_id = runs.id) AS why,
+    (SELECT pauses FROM orphans WHERE run_id = runs.id) AS pauses
 FROM runs WHERE ended_at_ms IS NULL ORDER BY id;
 
 -- name: latest — the newest run of a worker

@@ -76,6 +76,32 @@ def test_claude() -> None:
     assert (facts.cost_usd, transcript.failure) == (0.25, None)
 
 
+def test_claude_reports_tokens_before_its_end() -> None:
+    """Each message counts once, a later report of it replaces the earlier one; so does the sum."""
+    steps = [
+        {"type": "assistant", "message": {"id": name, "usage": usage}}
+        for name, usage in (
+            ("a", {"input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 1}),
+            ("a", {"input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 3}),
+            (None, {"input_tokens": 2, "output_tokens": "many"}),
+        )
+    ]
+    reports: list[int] = []
+    transcript = Transcript("claude")
+    transcript.on_usage = lambda: reports.append(transcript.facts.usage.tokens)
+    for event in (*steps, {"type": "assistant"}, {"type": "result", "usage": {"input_tokens": 9}}):
+        transcript.output(f"{json.dumps(event)}\n".encode())
+    assert reports == [16, 18, 20, 9]
+
+
+def test_claude_stops_at_its_own_budget() -> None:
+    """The end at `--max-budget-usd` is a failure of its own kind."""
+    event = {"type": "result", "subtype": "error_max_budget_usd", "is_error": True}
+    transcript, _ = read("claude", [event])
+    assert transcript.failure is not None
+    assert transcript.failure.is_budget
+
+
 def test_claude_limit() -> None:
     """A rejected limit has its end; the later words about it add no other kind."""
     info = {"status": "rejected", "resetsAt": 1_900_000_000}

@@ -65,7 +65,7 @@ def test_a_closed_project_says_why() -> None:
     )
     spent = replace(WEB, total_tokens_used=1500, budget_limit=1500)
     assert closed_by(spent) == Why(
-        "its project web has used 1,500 of 1,500 tokens",
+        "its project web has used 1,500 of its 1,500 tokens",
         "git worker project edit web --budget <number>",
     )
     assert closed_by(replace(spent, total_tokens_used=1499)) is None

@@ -27,6 +27,7 @@ NEXT = "git worker show w"
             "it is running (worker w)", NEXT,
         ),
         (TaskFacts("a", S.COMPLETED, worker="w"), "it has landed", None),
+        (TaskFacts("a", S.PAUSED, limit=Why("no tokens", NEXT)), "it is paused: no tokens", NEXT),
         (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
         (
             TaskFacts("a", S.BLOCKED, error="no idea", next_command=NEXT),

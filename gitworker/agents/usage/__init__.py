@@ -1,0 +1,1 @@
+"""The tokens of a running agent: recorded as it reports them, and compared with its budget."""

@@ -1,0 +1,1 @@
+"""Tokens: budgets that are used up, and prices."""
