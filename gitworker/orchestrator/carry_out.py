@@ -17,7 +17,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.lifecycle.timeouts import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
-from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step
+from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step, was_stopped
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import find_agent_of_worker
 from gitworker.store.workers import Worker, find_worker, load_worker
@@ -126,7 +126,8 @@ def _prompt_options(
     if step is Step.START and slot.facts.outcome is not None:
         return ()  # another attempt after a failure begins with the task's text
     continued = _continued(session, command, worker)
-    words = CONTINUED if slot.facts.wait_until_ms is None else LIMIT_ENDED
+    is_limit = slot.facts.wait_until_ms is not None and not was_stopped(slot.facts.outcome)
+    words = LIMIT_ENDED if is_limit else CONTINUED
     if (news := read_answers(session, worker)) is not None:
         words = f"{news}\n\n{CONTINUED}"
     return ("-m", words, *continued) if continued else ()

@@ -16,6 +16,7 @@ from gitworker.orchestrator.rules_next import (
     SlotFacts,
     is_free,
     slot_owner,
+    was_stopped,
 )
 from gitworker.orchestrator.turns.crew import read_crew
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
@@ -26,6 +27,7 @@ from gitworker.store.records.run_results import RunResult, count_runs, find_run_
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered
+from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, workers_assigned_by
 
@@ -130,9 +132,12 @@ def read_picture(
 
 
 def _resuming(session: Session, slot: Slot, *, resumes: bool) -> Slot:
-    """Return a slot whose limit ends after the quiet hours, or, without `resumes`, never."""
+    """Return a slot whose limit ends after the quiet hours, or, without `resumes`, never.
+
+    This does not hold for a budget, which only a person changes.
+    """
     end_ms = slot.facts.wait_until_ms
-    if end_ms is None:
+    if end_ms is None or was_stopped(slot.facts.outcome):
         return slot
     hours, text = session.settings.orchestrator_quiet_hours, clock.local_seconds(end_ms)
     minute = int(text[11:13]) * 60 + int(text[14:16])
@@ -170,6 +175,7 @@ def _slot(
         has_worktree=worker.worktree is not None,
         has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
         is_held=task is not None and task.held,
+        has_tokens=task is None or find_spent(reader, task.id) is None,
     )  # fmt: skip
     return Slot(worker, task, run, facts, commands)
 

@@ -46,13 +46,15 @@ OPEN = tuple(status for status in LISTED if not has_ended(status))
 class RunSummary(NamedTuple):
     """The results of a run by task, its exit status, and the command that comes next.
 
-    `others` counts the further tasks that have not ended.
+    `others` counts the further tasks that have not ended. `spent` is the use of its budget in
+    words, if that is used up.
     """
 
     results: tuple[TaskResult, ...]
     status: int
     next_command: str | None
     others: Mapping[Result, int] = MappingProxyType({})
+    spent: str = ""
 
 
 def with_open(reader: Reader, scope: Collection[str]) -> set[str]:
@@ -82,6 +84,7 @@ def read_summary(
     lands: bool,
     is_interrupted: bool,
     commands: Mapping[str, str],
+    spent: str = "",
 ) -> RunSummary:
     """Return the results of the tasks in `scope`, and of the first of those that are open now.
 
@@ -95,9 +98,14 @@ def read_summary(
         others = count_others(count_by_status(reader), [one.status for one in tasks])
     return RunSummary(
         results,
-        exit_status((*(one.result for one in results), *others), is_interrupted=is_interrupted),
+        exit_status(
+            (*(one.result for one in results), *others),
+            is_interrupted=is_interrupted,
+            is_spent=bool(spent),
+        ),
         next_command(results, lands=lands, commands=commands),
         others,
+        spent,
     )
 
 
@@ -106,7 +114,8 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
     rows = [
         (one.task, one.result.value, one.worker or NOTHING, one.detail) for one in found.results
     ]
-    last = [totals(found.results, found.others)]
+    spent = [f"{found.spent}; the same command continues the work"] if found.spent else []
+    last = [totals(found.results, found.others), *spent]
     return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
 
 
@@ -122,6 +131,7 @@ def json_summary(found: RunSummary) -> dict[str, Any]:
         ],
         "others": {result.value: number for result, number in found.others.items()},
         "exit_status": found.status, "next": found.next_command,
+        "budget": found.spent or None,
     }  # fmt: skip
 
 
@@ -173,6 +183,7 @@ def _result(
         facts = facts._replace(
             returned=returned_text(back) if back and slot.worker.waits_for_author else "",
             limit=limit.words if limit else "",
+            is_spent=not slot.facts.has_tokens,
             question=question.words if question else "",
         )
     return result_of(facts)

@@ -53,6 +53,7 @@ class SlotFacts(NamedTuple):
     work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
     or the check of this version was refused. `has_tests`: the test commands have not passed yet.
     `is_verified` is the verdict of another agent: True if it passed, False if none counts.
+    `has_tokens`: the budget of its task is not used up.
     """
 
     worker: str
@@ -74,6 +75,7 @@ class SlotFacts(NamedTuple):
     verification: VerificationType | None = VerificationType.AUTO_TEST
     is_held: bool = False
     is_verified: bool | None = None
+    has_tokens: bool = True
 
     @property
     def real_state(self) -> WorkerState:
@@ -85,7 +87,8 @@ class Limits(NamedTuple):
     """The limits of a run: agents at once, new tasks that it may still begin, rounds of each.
 
     `begins` is None without a limit. `starts`: agents may start (not after an interrupt).
-    `others`: agents that this run has not started take part of the limits.
+    `others`: agents that this run has not started take part of the limits. `has_tokens`: the budget
+    of the run is not used up; without tokens no agent starts, and finished work still lands.
     """
 
     agents: int
@@ -94,6 +97,12 @@ class Limits(NamedTuple):
     begins: int | None = None
     starts: bool = True
     others: bool = False
+    has_tokens: bool = True
+
+    @property
+    def launches(self) -> bool:
+        """Return whether agents may start."""
+        return self.starts and self.has_tokens
 
 
 class Facts(NamedTuple):
@@ -151,7 +160,8 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     state = slot.real_state
     if slot.lives:
         return Step.RUN
-    is_unchecked = (slot.has_tests or wants_agent(slot)) and not slot.is_refused
+    is_wanted = slot.has_tests or (wants_agent(slot) and limits.has_tokens)
+    is_unchecked = is_wanted and not slot.is_refused
     if state is WorkerState.IN_REVIEW and limits.starts and is_unchecked:
         return Step.CHECK
     if state in HANDED_IN:
@@ -193,7 +203,7 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     waiting = [_action(wanted, slot) for wanted in STARTS for step, slot in steps if step is wanted]
     roster = _roster(facts, steps)
     begun = tuple(_of_ready(facts, agent=agent, begins=limits.begins, roster=roster))
-    free = max(0, limits.agents - running) if limits.starts else 0
+    free = max(0, limits.agents - running) if limits.launches else 0
     actions = (*settled, *[*waiting, *begun][:free])
     land = tuple(slot.worker for step, slot in steps if step is Step.LAND)
     wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
@@ -201,12 +211,17 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     check = tuple(worker for worker in untested if worker not in facts.checking)
     is_full = free == 0 and bool(waiting or begun)
     is_kept = facts.is_kept or (roster is not None and roster.has_passed)
-    is_crowded = limits.starts and limits.others and (is_full or is_kept)
+    is_crowded = limits.launches and limits.others and (is_full or is_kept)
     is_busy = running or facts.is_landing or facts.checking or is_crowded
     is_over = not (is_busy or actions or land or check or wake is not None)
     return Plan(
         actions, () if facts.is_landing else land, wake, running, is_over, check, is_crowded
     )
+
+
+def was_stopped(outcome: str | None) -> bool:
+    """Return whether a budget has stopped the last agent."""
+    return outcome == RunOutcome.OUT_OF_BUDGET
 
 
 def prefix_of(agent: str) -> str:
@@ -244,10 +259,10 @@ def is_free(state: WorkerState) -> bool:
 def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
     """Return the next step of a slot; one that has failed in this run is left to a person.
 
-    A task that is held back is not started again.
+    A task that is held back, or has used its tokens, is not started again.
     """
     step = slot_step(slot, limits, now=now)
-    if slot.is_held and step in STARTS:
+    if (slot.is_held or not slot.has_tokens) and step in STARTS:
         return Step.LEAVE
     return Step.LEAVE if slot.task in facts.skipped and step in CARRIED_OUT else step
 
@@ -311,7 +326,7 @@ def _free_names(agent: str, taken: Collection[str]) -> Iterator[str]:
 
 def _wake(facts: Facts, waiting: Sequence[SlotFacts], limits: Limits) -> int | None:
     """Return the time of the next retry or of the end of a limit; None if none is known."""
-    if not limits.starts:
+    if not limits.launches:
         return None
     ends = [slot.wait_until_ms for slot in waiting if slot.wait_until_ms is not None]
     return min(

@@ -25,6 +25,7 @@ class Result(StrEnum):
     WAITING = "waiting"
     BLOCKED = "blocked"
     RETURNED = "sent back"
+    SPENT = "out of budget"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -45,7 +46,8 @@ OF_STATUS: Mapping[TaskStatus, Result] = MappingProxyType(
         TaskStatus.CANCELLED: Result.CANCELLED,
     }
 )
-FAILURES = frozenset({Result.FAILED, Result.RETURNED})
+FAILURES = frozenset({Result.FAILED, Result.RETURNED, Result.SPENT})
+UNFINISHED = frozenset({Result.RUNNING, Result.READY, Result.WAITING, Result.BLOCKED})
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED, TaskStatus.BLOCKED})
 
 
@@ -54,7 +56,7 @@ class TaskFacts(NamedTuple):
 
     `obstacle` is the reason why it did not start or land in this run, `returned` the reason for
     which its work came back and waits for a person, `limit` that of its pause, `question` the one
-    that waits for an answer.
+    that waits for an answer. `is_spent`: the tokens of the task are used up.
     """
 
     task: str
@@ -69,6 +71,7 @@ class TaskFacts(NamedTuple):
     retry_at: str = ""
     is_held: bool = False
     question: str = ""
+    is_spent: bool = False
 
 
 class TaskResult(NamedTuple):
@@ -102,6 +105,7 @@ VERBS: Mapping[Result, str] = MappingProxyType(
         Result.RETURNED: "came back",
         Result.FAILED: "has failed",
         Result.WAITING: "waits",
+        Result.SPENT: "was stopped",
     }
 )
 
@@ -120,6 +124,8 @@ def result_of(facts: TaskFacts) -> TaskResult:
         detail = f"{facts.error or 'no attempts are left'}{again}"
     elif result is Result.READY and facts.is_held:
         result, detail = Result.WAITING, "it is held back"
+    elif facts.status is TaskStatus.PAUSED and facts.is_spent:
+        result, detail = Result.SPENT, facts.limit
     elif facts.status is TaskStatus.PAUSED:
         detail = facts.question or facts.limit
     elif result is Result.WAITING:
@@ -160,11 +166,15 @@ def count_others(
     return dict(found)
 
 
-def exit_status(results: Iterable[Result], *, is_interrupted: bool) -> int:
-    """Return the exit status of a run: 0 only if no task failed or waits for its author."""
+def exit_status(results: Iterable[Result], *, is_interrupted: bool, is_spent: bool = False) -> int:
+    """Return the exit status of a run: 0 only if no task failed or waits for its author.
+
+    With `is_spent`, the budget of the run is used up: then nothing may be left to do.
+    """
     if is_interrupted:
         return INTERRUPTED
-    return int(any(one in FAILURES for one in results))
+    failures = FAILURES | UNFINISHED if is_spent else FAILURES
+    return int(any(one in failures for one in results))
 
 
 def totals(results: Collection[TaskResult], others: Mapping[Result, int]) -> str:
@@ -193,6 +203,8 @@ def next_command(
         return f"git worker land {worker or '--all'}"
     if (helped := next((one for one in results if one.task in commands), None)) is not None:
         return commands[helped.task]
+    if Result.SPENT in found:
+        return f"git worker task edit {found[Result.SPENT].task} --budget <number>"
     for failure in FAILURES & set(found):
         worker = found[failure].worker
         return f"git worker show {worker}" if worker else "git worker task list"

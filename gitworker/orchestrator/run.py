@@ -55,6 +55,7 @@ from gitworker.orchestrator.rules_next import (
     passes,
 )
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
+from gitworker.orchestrator.spending import Spending
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.orchestrator.turns.crew import require_crew
 from gitworker.orchestrator.turns.rules_places import limits_of
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 
 LOOK_AT_MOST_S = 10.0  # while agents run: overdue workers are recorded by commands only
 WAIT_FOR_RUN_S = 86_400
+SPENT = " budget"  # the key of a line that is about no task
 
 
 class RunOrder(NamedTuple):
@@ -81,7 +83,8 @@ class RunOrder(NamedTuple):
     `agents` run at once (None: the project's number). `lands`: work that needs no approval lands.
     `begins` new tasks at most (None: no limit; 0: only work that has begun continues). `is_single`:
     one tick. `plan` is a file with tasks that are brought into the queue first. `resumes`: an agent
-    continues by itself after a limit of its model's vendor.
+    continues by itself after a limit of its model's vendor. `budget` are the tokens that its agents
+    may use; then they are stopped, and none starts (None: no limit).
     """
 
     command: AgentCommand
@@ -91,6 +94,7 @@ class RunOrder(NamedTuple):
     is_single: bool = False
     plan: str | None = None
     resumes: bool = True
+    budget: int | None = None
 
     @property
     def agent(self) -> str | None:
@@ -134,8 +138,8 @@ class _Work:
 
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
-        "lines", "order", "picture", "plan", "refused", "scope", "session", "skipped", "stopped",
-        "tested", "unfit", "verified", "versions",
+        "lines", "order", "picture", "plan", "refused", "scope", "session", "skipped", "spending",
+        "stopped", "tested", "unfit", "verified", "versions",
     )  # fmt: skip
 
     def __init__(
@@ -161,6 +165,7 @@ class _Work:
         self.lines: dict[str, str] = {}  # the last line on each task
         with session.store.read() as reader:
             self.scope = with_open(reader, scope)  # the tasks whose results are reported
+        self.spending = Spending(session, order.budget)
         self.picture: Picture
         self.plan: Plan
         restart_stopped(session)
@@ -241,6 +246,7 @@ class _Work:
             self.session, self.picture, scope=self.scope, obstacles=self._obstacles(),
             lands=self.order.lands, is_interrupted=self.interrupts.number > 0,
             commands={task: one.command for task, one in self._hindered().items()},
+            spent=self.spending.words if self.spending.is_over else "",
         )  # fmt: skip
 
     def _look(self) -> None:
@@ -249,6 +255,7 @@ class _Work:
         while self._note_unfit():
             self.picture = self._read()
         self._note_refused()
+        self.spending.look(self.picture.slots)
         for one in read_results(self.session, self.picture, self._obstacles()):
             if self.lines.get(one.task) != one.line:
                 if one.task in self.lines and is_news(one):
@@ -256,6 +263,7 @@ class _Work:
                 self.lines[one.task] = one.line
         starts = not self.interrupts.number
         limits = _limits(self.session, self.order, self.picture, begun=self.begun, starts=starts)
+        limits = limits._replace(has_tokens=not self.spending.is_over)
         facts = self.picture.facts._replace(
             is_landing=self.landing is not None, checking=frozenset(self.checks)
         )
@@ -303,7 +311,7 @@ class _Work:
         self.begun += action.is_new
 
     def _stop_agents(self) -> None:
-        """Report the first interrupt, and stop the agents at the second one."""
+        """Report the first interrupt; stop the agents at the second one, and by the budget."""
         if self.interrupts.number and "" not in self.lines:
             self.lines[""] = "interrupted"
             self._say(
@@ -313,6 +321,10 @@ class _Work:
         if self.interrupts.number > 1 and not self.stopped:
             self.stopped = True
             stop_agents(self.session, self.picture)
+        elif self.spending.is_over and SPENT not in self.lines:
+            self.lines[SPENT] = why = self.spending.words
+            self._say(f"{why}: no more agents are started, and those at work are stopped")
+            stop_agents(self.session, self.picture, why=why, pauses=True)
 
     def _end_landing(self) -> None:
         """Take the results of an ended landing; a landing that moved the target allows another."""
@@ -331,6 +343,7 @@ class _Work:
             del self.checks[worker]
             if isinstance(job, QaJob):
                 verdict = job.verdict()
+                self.spending.others += job.tokens
                 self.verified[worker] = (job.version, verdict is not None)
                 if verdict is None:
                     self._say(f"{worker} has no valid verdict: its work waits for a person")

@@ -1,4 +1,4 @@
-"""Stop the agents of an interrupted run, so that the next run continues their tasks."""
+"""Stop the agents of a run before its end, so that the next run continues their tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ WHY = "the run was interrupted"
 STOPPED = f"stopped by {ORCHESTRATOR}: {WHY}"
 
 
-def stop_agents(session: Session, picture: Picture) -> None:
-    """Order all living agents of a run to stop; their work stays."""
+def stop_agents(
+    session: Session, picture: Picture, *, why: str = WHY, pauses: bool = False
+) -> None:
+    """Order all living agents of a run to stop; their work stays.
+
+    `pauses`: their tasks are paused, not BLOCKED, and continue their sessions in the next run.
+    """
     with session.store.write() as writer:
         for name, slot in picture.slots.items():
             if slot.facts.lives:
-                payload = {"command": STOP, "reason": WHY}
+                payload = {"command": STOP, "reason": why, **({"pauses": True} if pauses else {})}
                 order = Outgoing(
                     MessageType.CMD, sender=ORCHESTRATOR, to=name,
                     correlation_id=slot.worker.task_id, payload=payload,

@@ -23,6 +23,7 @@ from gitworker.orchestrator.jobs.rules_verdict import (
 from gitworker.repo.history.walk import read_diff
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.store.records.runs import find_prompt
+from gitworker.store.scheduling.usage import charge_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ class QaJob(OutputJob):
         """Start the agent; raise Refused unless the worktree is the worker's own."""
         place = require_review_place(session, worker)
         self.version = worker.version
+        self.tokens = 0
         self._session, self._worker = session, worker
         self._agent = name or os.path.basename(words[0])
         self._tree = self._find_tree()
@@ -70,10 +72,16 @@ class QaJob(OutputJob):
         )  # fmt: skip
 
     def verdict(self) -> QaVerdict | None:
-        """Return the valid verdict of an ended review, or None; publish its evidence."""
+        """Return the valid verdict of an ended review, or None; publish its evidence.
+
+        Its `tokens` are then known, and count for the task and its project.
+        """
         data = bytes(self.output)
         if self._transcript is not None:
             data = self._transcript.output(data) + self._transcript.output(None)
+            self.tokens = self._transcript.facts.usage.tokens
+            with self._session.store.write() as writer:
+                charge_run(writer, worker=VERIFIER, task=self._worker.task, tokens=self.tokens)
         found = parse_verdict(data.decode(errors="replace"))
         if found is None or not self._tree or self._find_tree() != self._tree:
             return None

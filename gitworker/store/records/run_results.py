@@ -82,6 +82,19 @@ def usage_of_runs(reader: Reader, by: str, *, now: int) -> list[RunUsage]:
     return [RunUsage(**dict(row)) for row in reader.rows("runs.usage", by=by, now=now)]
 
 
+def find_first_counted(reader: Reader) -> int:
+    """Return the id of the oldest open run, or without one that of the next run."""
+    row = reader.row("runs.first_counted")
+    assert row is not None
+    return int(row["id"])
+
+
+def tokens_since(reader: Reader, first: int) -> dict[str, int]:
+    """Return the tokens that runs from this id on have used, by worker."""
+    rows = reader.rows("runs.tokens_since", first=first)
+    return {row["worker_id"]: int(row["tokens"]) for row in rows}
+
+
 def find_run_request(reader: Reader, worker: str, task: str | None) -> str | None:
     """Return the request of the newest run of a worker's task, as JSON; None if it is not known."""
     row = reader.row("runs.request", worker=worker, task=task)

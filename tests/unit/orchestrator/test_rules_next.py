@@ -17,6 +17,7 @@ from gitworker.orchestrator.rules_next import (
     passes,
     prefix_of,
     slot_step,
+    was_stopped,
 )
 from gitworker.orchestrator.turns.rules_crew import CrewAgent
 
@@ -197,6 +198,25 @@ def test_a_start_waits_for_the_agents_of_others() -> None:
     assert decide(ready, full._replace(others=False), agent="command", now=0).is_over
     assert decide(Facts(()), full, agent="command", now=0).is_over
     assert decide(Facts((), is_kept=True), full, agent="command", now=0).is_crowded
+
+
+def test_nothing_starts_without_tokens() -> None:
+    """Finished work still lands, and no time is known at which this changes."""
+    qa = {"requires_approval": False, "verification": VerificationType.QA_AGENT}
+    slots = (
+        slot(WorkerState.WORKING, 1, task_status=TaskStatus.PAUSED, wait_until_ms=0),
+        slot(WorkerState.IN_REVIEW, 2),
+        slot(WorkerState.IN_REVIEW, 3, **qa),
+    )
+    limits = LIMITS._replace(has_tokens=False, others=True)
+    facts = Facts(slots, ready=("t9",), next_retry_ms=50)
+    plan = decide(facts, limits, agent="command", now=1)
+    assert (plan.actions, plan.land, plan.check) == ((), ("command-2",), ())
+    assert (plan.wake_at_ms, plan.is_crowded) == (None, False)
+    assert decide(facts, limits._replace(has_tokens=True), agent="command", now=1).check
+    spent = Facts((slots[0]._replace(has_tokens=False),))
+    assert decide(spent, LIMITS, agent="command", now=1).is_over
+    assert was_stopped(RunOutcome.OUT_OF_BUDGET)
 
 
 def test_a_task_that_is_held_back_is_not_started_again() -> None:

@@ -60,6 +60,22 @@ def test_exit_status() -> None:
     assert exit_status([Result.LANDED], is_interrupted=False) == 0
     assert exit_status([Result.LANDED, Result.FAILED], is_interrupted=False) == 1
     assert exit_status([Result.LANDED], is_interrupted=True) == 130
+    assert exit_status([Result.SPENT], is_interrupted=False) == 1
+
+
+@pytest.mark.parametrize(("left", "status"), [(Result.LANDED, 0), (Result.READY, 1)])
+def test_a_used_budget_is_a_failure_if_something_is_left(left: Result, status: int) -> None:
+    """Finished work alone needs no further tokens."""
+    assert exit_status([Result.REVIEW, left], is_interrupted=False, is_spent=True) == status
+
+
+def test_a_task_over_its_budget() -> None:
+    """It was stopped, and the next command raises its budget; a pause by the run waits."""
+    facts = TaskFacts("t", S.PAUSED, "a-1", limit="no tokens", is_spent=True)
+    found = result_of(facts)
+    assert found.line == "t was stopped (a-1): no tokens"
+    assert next_command([found], lands=True) == "git worker task edit t --budget <number>"
+    assert result_of(facts._replace(is_spent=False)).line == "t waits (a-1): no tokens"
 
 
 def test_totals_and_next_command() -> None:

@@ -6,7 +6,7 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
 from gitworker.cli.commands.work.supervised import OptionalRunner, program_of
-from gitworker.cli.options import Seconds, Text
+from gitworker.cli.options import Seconds, Text, Tokens
 from gitworker.errors import Invalid
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.results import json_plan, json_summary, render_plan, render_summary
@@ -36,6 +36,10 @@ from gitworker.rules_text import quoted
     "--auto-resume/--no-auto-resume", "resumes", default=True,
     help="Continue an agent after a limit of its model.  [default: yes]",
 )  # fmt: skip
+@click.option(
+    "--budget", type=Tokens(), metavar="TOKENS",
+    help="Stop the agents and start no more once they have used TOKENS, such as 2M.",
+)  # fmt: skip
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -49,6 +53,7 @@ def command(
     dry_run: bool,
     limit_s: float | None,
     resumes: bool,
+    budget: int | None,
 ) -> int:
     """Hand tasks to agents until nothing is left to do.
 
@@ -68,7 +73,12 @@ def command(
     most task.max_retries times. After a limit of its model's vendor an agent continues when the
     limit has ended, but not during orchestrator.quiet_hours, and not with --no-auto-resume.
 
-    It ends with the result of each task. The exit status is 0 if no task failed.
+    With --budget, the tokens of all agents since the beginning of the run are counted as they are
+    reported. Once they are used, no agent starts, and those at work are stopped: their tasks are
+    paused with all of their work, and the same command continues them. Finished work still lands.
+
+    It ends with the result of each task. The exit status is 0 if no task failed, and if its budget
+    has left nothing undone.
 
     The command can be killed and started again at any time, and can run twice at once: agents run
     under supervisors of their own, the next run takes them over, and no task starts twice. An
@@ -88,7 +98,7 @@ def command(
     order = RunOrder(
         AgentCommand(None if name == "command" else name, tuple(words), limit_s),
         agents=jobs, lands=lands, begins=0 if drain else begins, is_single=once, plan=plan,
-        resumes=resumes,
+        resumes=resumes, budget=budget or None,
     )  # fmt: skip
     if dry_run and plan is not None:
         raise Invalid(

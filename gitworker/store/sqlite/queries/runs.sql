@@ -25,6 +25,14 @@ WHERE id = :run AND ended_at_ms IS NULL;
 UPDATE runs SET input_tokens = :input_tokens, output_tokens = :output_tokens, cost_usd = :cost_usd
 WHERE id = :run AND ended_at_ms IS NULL;
 
+-- name: first_counted — the oldest open run, else the next one
+SELECT COALESCE((SELECT MIN(id) FROM runs WHERE ended_at_ms IS NULL),
+    (SELECT MAX(id) FROM runs) + 1, 1) AS id;
+
+-- name: tokens_since — the tokens of runs from an id on, by worker
+SELECT worker_id, SUM(COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)) AS tokens
+FROM runs WHERE id >= :first GROUP BY worker_id;
+
 -- name: set_session — the session that an agent reports while it runs
 UPDATE runs SET agent = :agent, session = :session WHERE id = :run AND ended_at_ms IS NULL;
 
