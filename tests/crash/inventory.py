@@ -46,7 +46,8 @@ def require_tidy(world: World, before: Inventory) -> None:
     """Fail the test if something without an owner is left, or an owner lacks something."""
     rows = world.query("SELECT worker_id, state, branch, worktree FROM workers")
     owned = {place for _, _, _, place in rows if place}
-    assert {place for place in world.worktrees() if "/.verify/" not in place} <= owned
+    strays = {place for place in world.worktrees() if "/.verify/" not in place} - owned
+    assert not strays
     branches = {
         name for name in world.refs() if name.startswith("refs/heads/") and "/" in name[11:]
     }
