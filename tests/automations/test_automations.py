@@ -339,3 +339,22 @@ def test_an_agent(world: World, tmp_path: Path) -> None:
     assert (done.status, done.tokens_used) == ("failed", 42), done
     assert done.skipped_reason == "it has used 42 of at most 10 tokens"
     assert world.show("one", "auto-look/look") == "one"
+
+
+def test_an_agent_over_its_tokens_is_stopped_at_work(world: World, tmp_path: Path) -> None:
+    """The tokens of a step count before the agent ends, and its work is kept."""
+    step = '{"type": "assistant", "message": {"id": "a", "usage": {"input_tokens": 40}}}'
+    program = tmp_path / "agent"
+    program.write_text(
+        f"#!/bin/sh\ncat >/dev/null\necho one >one; git add one; git commit -q -m Work\n"
+        f"echo two >two; echo '{step}'\nsleep 60; touch late\n"
+    )
+    program.chmod(0o755)
+    for name, value in (("command", str(program)), ("input", "prompt"), ("stream", "claude")):
+        world.git("config", f"worker.agents.own.{name}", value)
+    make(world, "look", command=None, agent="own", prompt="Look", max_tokens=10)
+    done = carry_out(world.session(), fire_now(world.session(), "look").run)
+    assert (done.status, done.tokens_used) == ("failed", 40), done
+    assert world.show("one", "auto-look/look") == "one"
+    assert (world.path("auto-look") / "two").read_text() == "two\n"
+    assert not (world.path("auto-look") / "late").exists()
