@@ -35,6 +35,7 @@ from gitworker.store.attention.questions import (
     add_question,
     find_question,
     find_repeated,
+    limit_question,
 )
 from gitworker.store.tasks import require_stored_task
 
@@ -59,9 +60,9 @@ def ask(
     """Ask a person as the caller's worker, and return the question with its answer.
 
     The task is WAITING_INPUT meanwhile. The same words find the question of a killed caller, or its
-    answer. After `timeout_s` the task is paused (Conflict, `timeout`). After `wait_s` the caller
-    stops waiting, and the question stays open (Conflict, `timeout`). `check` is called after each
-    wait, and may raise.
+    answer. After `timeout_s` the task is paused (Conflict, `timeout`); for a question that had no
+    limit, it counts from this call. After `wait_s` the caller stops waiting, and the question
+    stays open (Conflict, `timeout`). `check` is called after each wait, and may raise.
     """
     if not text.strip() or len(text) > TEXT_MAX:
         raise Invalid(f"a question has 1 to {TEXT_MAX} characters", code="usage")
@@ -72,6 +73,8 @@ def ask(
     new = NewQuestion(worker.task, worker.worker_id, text, check_options(options), timeout_ms)
     with session.store.write() as writer:
         question = find_repeated(writer, new) or _publish(writer, session, new)
+        if timeout_ms is not None:
+            limit_question(writer, question, timeout_ms, now=clock.now_ms())
     crash_point("question-asked")
     publish_views(session, worker.worker_id)
     notify_followers(session.paths.bell)

@@ -216,6 +216,15 @@ def test_another_command_ends_the_time_of_a_killed_ask(auth: World) -> None:
     assert auth.task("login").status == "PAUSED"
 
 
+def test_a_question_without_a_limit_gets_that_of_the_next_ask(auth: World) -> None:
+    """The same words with a time limit wait that long only, also without a limit before."""
+    asking(auth)
+    with pytest.raises(Conflict) as caught:
+        ask(auth.session(identity="auth"), "Which port?", timeout_s=0)
+    assert caught.value.code == "timeout"
+    assert (states(auth), auth.task("login").status) == (["late"], "PAUSED")
+
+
 def settled(world: World) -> World:
     """Return the world after a command has settled it."""
     settle(world.session())

@@ -72,6 +72,11 @@ def add_question(writer: Writer, new: NewQuestion, *, message: str, now: int) ->
     return found
 
 
+def limit_question(writer: Writer, question: Question, timeout_ms: int, *, now: int) -> None:
+    """Give an open question without a time limit one that begins now."""
+    writer.run("questions.limit", question=question.id, timeout_ms=timeout_ms, now=now)
+
+
 def set_answer(
     writer: Writer, question: int, answer: str, *, by: str, message: str, now: int
 ) -> bool:

@@ -232,7 +232,8 @@ CREATE TRIGGER questions_update BEFORE UPDATE ON questions BEGIN
     WHERE NEW.id IS NOT OLD.id OR NEW.task_id IS NOT OLD.task_id
         OR NEW.worker_id IS NOT OLD.worker_id OR NEW.text IS NOT OLD.text
         OR NEW.options IS NOT OLD.options OR NEW.message_id IS NOT OLD.message_id
-        OR NEW.asked_at_ms IS NOT OLD.asked_at_ms OR NEW.timeout_ms IS NOT OLD.timeout_ms;
+        OR NEW.asked_at_ms IS NOT OLD.asked_at_ms
+        OR OLD.timeout_ms IS NOT NULL AND NEW.timeout_ms IS NOT OLD.timeout_ms;
     SELECT RAISE(ABORT, 'gitworker: an answer is given once')
     WHERE OLD.answer IS NOT NULL AND (NEW.answer IS NOT OLD.answer
         OR NEW.answered_at_ms IS NOT OLD.answered_at_ms

@@ -43,6 +43,10 @@ WHERE id = :question AND state IN ('open', 'late');
 -- name: expire — no answer has come in time
 UPDATE questions SET state = 'late' WHERE id = :question AND state = 'open';
 
+-- name: limit — a time limit, from now, for an open question without one
+UPDATE questions SET timeout_ms = :now - asked_at_ms + :timeout_ms
+WHERE id = :question AND state = 'open' AND timeout_ms IS NULL;
+
 -- name: deliver — the answer has reached the agent
 UPDATE questions SET delivered_at_ms = :now WHERE id = :question AND delivered_at_ms IS NULL;
 
