@@ -13,7 +13,12 @@ from gitworker.paths import Repository, open_regular, require_repository
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
-from gitworker.repo.status.checkout_status import end_command, name_paths, open_operation
+from gitworker.repo.status.checkout_status import (
+    NAMED_MAX,
+    end_command,
+    name_paths,
+    open_operation,
+)
 from gitworker.rules_text import quoted
 
 
@@ -68,7 +73,7 @@ def refuse_overlap(
             f"your uncommitted changes in {worktree} overlap with {coming}: {name_paths(dirty)}",
             f"git -C {quoted(worktree)} stash",
             code="would_overwrite",
-            detail="\n".join(sorted(dirty)) if len(dirty) > 1 else "",
+            detail=_not_named(dirty),
         )
     if untracked:
         raise Refused(
@@ -76,8 +81,13 @@ def refuse_overlap(
             f" {name_paths(untracked)}",
             f"git -C {quoted(worktree)} status --ignored",
             code="would_overwrite",
-            detail="\n".join(untracked),
+            detail=_not_named(untracked),
         )
+
+
+def _not_named(paths: Collection[str]) -> str:
+    """Return all paths, one each line, if the message names only some of them."""
+    return "\n".join(sorted(paths)) if len(paths) > NAMED_MAX else ""
 
 
 def _is_on(repository: Repository, ref: Ref) -> bool:

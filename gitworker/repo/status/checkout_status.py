@@ -26,6 +26,7 @@ MARKS = (
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
 )
+NAMED_MAX = 5  # paths in a message
 END = {"bisect": "bisect reset"}
 
 
@@ -112,7 +113,7 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Che
     return CheckoutStatus(paths, untracked_paths, **counts)
 
 
-def name_paths(paths: Iterable[str], limit: int = 5) -> str:
+def name_paths(paths: Iterable[str], limit: int = NAMED_MAX) -> str:
     """Return paths as a short list for a message."""
     listed = sorted(paths)
     more = len(listed) - limit
