@@ -123,8 +123,20 @@ def require_addressee(reader: Reader, name: str) -> str:
     if agent is not None:
         return agent
     if is_task(reader, name):
-        raise NotFound(f"task {name} has no worker", "git worker list")
+        raise _without_worker(reader, name)
     raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
+
+
+def _without_worker(reader: Reader, task: str) -> NotFound:
+    from gitworker.states.task_machine import has_ended, status_words  # 5 ms, for a refusal only
+    from gitworker.store.tasks import find_task
+
+    found = find_task(reader, task)
+    assert found is not None, task
+    hint = f"git worker task edit {task} --context <text>   # for its next agent"
+    if has_ended(found.status):
+        hint = f"git worker task show {task}"
+    return NotFound(f"task {task} {status_words(found.status)}, and no worker has it", hint)
 
 
 def _task_named(reader: Reader, to: str) -> str | None:

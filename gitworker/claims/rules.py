@@ -4,6 +4,7 @@ from gitworker.claims.rules_globs import overlap, parse_pattern
 from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refused
 from gitworker.model.ids import ALNUM, HQ, LOWER, parse_task_id
 from gitworker.model.task import TaskStatus
+from gitworker.states.task_machine import status_words
 
 NAME_MAX = 200  # characters
 KIND_MAX = 32
@@ -123,13 +124,16 @@ def task_refusal(
         if assigned == asker:
             return None
         return Conflict(
-            f"task {task} is {status}, held by {assigned or 'another worker'}",
+            f"task {task} {status_words(status)}, held by {assigned or 'another worker'}",
             f"git worker show {assigned or task}",
         )
     if status is TaskStatus.READY or (status is TaskStatus.DEFINED and not waits_for):
         return None
-    waiting = f" and waits for {', '.join(waits_for)}" if waits_for else ""
-    return Refused(f"task {task} is {status}{waiting}: only a READY task can be claimed")
+    words = f"waits for {', '.join(waits_for)}" if waits_for else status_words(status)
+    return Refused(
+        f"task {task} {words}: only a task that is ready to start can be claimed",
+        f"git worker task why {task}",
+    )
 
 
 class ClaimTaken(Conflict):

@@ -89,7 +89,9 @@ def require_assignable(
         raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {words}")
     refusal = None
     if found is not None:
-        refusal = busy_refusal(found.worker_id, found.state, found.task_id)
+        refusal = busy_refusal(
+            found.worker_id, found.state, found.task_id, stale_from=found.stale_from
+        )
     if refusal is None and stored is None:
         refusal = name_refusal(worker, task)
     if refusal is None and stored is not None:

@@ -16,6 +16,7 @@ from gitworker.lifecycle.rules_take_up import (
 )
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
+from gitworker.states.task_machine import status_words
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Reader, Writer
@@ -95,8 +96,8 @@ def _advance_task(
     except InvalidTransition as error:
         raise InvalidTransition(
             error.state, error.event, f"git worker show {worker.worker_id}",
-            message=f"task {task.id} is {task.status} by now, so worker {worker.worker_id}"
-            " cannot change it",
+            message=f"task {task.id} {status_words(task.status)} by now, so worker"
+            f" {worker.worker_id} cannot change it",
         ) from error  # fmt: skip
     move_task(writer, task, events, actor=actor)
     return require_stored_task(writer, task.id)

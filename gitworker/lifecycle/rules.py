@@ -7,6 +7,7 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.states.task_machine import status_words
 from gitworker.states.worker_machine import state_words
 
 ASSIGNING = frozenset({"spawn", "adopt"})
@@ -133,7 +134,13 @@ def waits_for_dependencies(status: TaskStatus) -> bool:
     return status in (TaskStatus.DEFINED, TaskStatus.READY)
 
 
-def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
+def busy_refusal(
+    worker: str,
+    state: WorkerState,
+    held_task: str | None,
+    *,
+    stale_from: WorkerState | None = None,
+) -> GitWorkerError | None:
     """Return why a worker cannot take a task, or None if it can."""
     if state in FREE:
         return None
@@ -142,7 +149,7 @@ def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitW
             f"worker {worker} has failed at task {held_task}, so it cannot take another",
             f"git worker reset {worker}",
         )
-    words = state_words(state)
+    words = state_words(state, stale_from)
     hint = f"git worker show {worker}"
     if state is WorkerState.ASSIGNED:
         hint += f"   # to change its text: git worker task edit {held_task} -m <text>"
@@ -173,14 +180,14 @@ def task_refusal(
     """Return why a task cannot be assigned, or None if it can."""
     if status in HELD:
         return Refused(
-            f"task {task} is {status}, held by {holder or 'another worker'}",
+            f"task {task} {status_words(status)}, held by {holder or 'another worker'}",
             f"git worker show {holder or task}",
         )
     if status in ENDED_HINTS and not (status is TaskStatus.BLOCKED and retries_left):
-        return Refused(f"task {task} is {status}", ENDED_HINTS[status].format(task))
+        return Refused(f"task {task} {status_words(status)}", ENDED_HINTS[status].format(task))
     if status is TaskStatus.FAILED and not retries_left:
         return Refused(
-            f"task {task} has FAILED and has no retries left", f"git worker task restart {task}"
+            f"task {task} has failed and has no retries left", f"git worker task restart {task}"
         )
     if waits_for_dependencies(status) and waits_for:
         return Refused(
@@ -238,7 +245,7 @@ def undo_refusal(
     if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
         return None
     return Refused(
-        f"the last {kind} cannot be undone: worker {worker} is {state} by now",
+        f"the last {kind} cannot be undone: worker {worker} {state_words(state)} by now",
         f"git worker show {worker}",
         code="moved_on",
     )
@@ -259,7 +266,7 @@ def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitW
     if holder is None and status not in HELD:
         return None
     return Refused(
-        f"task {task} is {status} by now, held by {holder or 'another worker'}",
+        f"task {task} {status_words(status)} by now, held by {holder or 'another worker'}",
         f"git worker show {holder or task}",
         code="moved_on",
     )

@@ -7,6 +7,7 @@ from gitworker.claims.rules import HELD
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.states.task_machine import status_words
 
 TO_WORK: Mapping[WorkerState, WorkerEvent] = MappingProxyType(
     {
@@ -96,7 +97,7 @@ def resume_refusal(
         )
     if status in HELD:
         return Refused(
-            f"worker {worker} cannot resume {task}: the task is {status}",
+            f"worker {worker} cannot resume {task}: the task {status_words(status)}",
             f"git worker show {task}",
         )
     return None

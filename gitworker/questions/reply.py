@@ -16,6 +16,7 @@ from gitworker.questions.rules_questions import check_answer, choose, next_after
 from gitworker.questions.settle_questions import record_answer, settle_questions
 from gitworker.states.question import Question
 from gitworker.store.attention.questions import find_question, unanswered_questions
+from gitworker.store.messages.mailbox import is_task
 from gitworker.store.records.runs import find_latest_run
 from gitworker.store.tasks import require_stored_task
 from gitworker.store.workers import load_worker
@@ -42,7 +43,7 @@ def reply(session: Session, name: str, answer: str, *, number: int | None = None
     settle_questions(session)
     with session.store.write() as writer:
         found = unanswered_questions(writer, name)
-        if not found:
+        if not found and not is_task(writer, name):
             found = unanswered_questions(writer, require_worker(writer, name, session).worker_id)
         question = choose(name, found, number)
         if session.actor == question.worker_id:

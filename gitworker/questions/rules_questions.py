@@ -84,10 +84,10 @@ def choose(name: str, found: Sequence[Question], number: int | None) -> Question
     """Return the question that an answer is for; raise Refused if that is not one."""
     wanted = [one for one in found if number in (None, one.id)]
     if not wanted:
-        which = f"question {number} of {name}" if number else f"a question of {name}"
-        raise Refused(
-            f"{which} does not wait for an answer", "git worker questions", code="no_question"
-        )
+        words = f"no question of {name} waits"
+        if number is not None:
+            words = f"question {number} of {name} does not wait"
+        raise Refused(f"{words} for an answer", "git worker questions", code="no_question")
     if len(wanted) > 1:
         texts = "\n".join(f"{one.id}: {one_line(one.text)[:SHOWN]}" for one in wanted)
         raise Refused(

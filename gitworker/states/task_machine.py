@@ -4,6 +4,7 @@ Only ADMIN events and USER_CANCELLED lead out of COMPLETED, BLOCKED and CANCELLE
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus as S
@@ -14,7 +15,9 @@ __all__ = [
     "VALID_STATUS_TRANSITIONS",
     "VALID_TASK_TRANSITIONS",
     "InvalidTransition",
+    "has_ended",
     "is_valid_status_transition",
+    "status_words",
     "task_transition",
 ]
 
@@ -72,8 +75,38 @@ TASK_MACHINE: Machine[S, E] = Machine(
     },
 )
 
+# Nothing is left to do for such a task.
+ENDED = frozenset({S.COMPLETED, S.CANCELLED})
+# A status in words, for people.
+STATUS_WORDS: Mapping[S, str] = MappingProxyType(
+    {
+        S.DEFINED: "waits for other tasks",
+        S.READY: "is ready to start",
+        S.ASSIGNED: "is assigned",
+        S.IN_PROGRESS: "is in progress",
+        S.WAITING_INPUT: "waits for an answer",
+        S.PAUSED: "is paused",
+        S.VERIFYING: "is handed in",
+        S.AWAITING_APPROVAL: "is handed in",
+        S.COMPLETED: "is completed",
+        S.FAILED: "has failed",
+        S.BLOCKED: "is blocked",
+        S.CANCELLED: "was cancelled",
+    }
+)
+
 VALID_TASK_TRANSITIONS: Mapping[tuple[S, E], S] = TASK_MACHINE.table
 VALID_STATUS_TRANSITIONS: frozenset[tuple[S, S]] = legal_pairs(TASK_MACHINE)
+
+
+def has_ended(status: S) -> bool:
+    """Return whether nothing is left to do for a task."""
+    return status in ENDED
+
+
+def status_words(status: S) -> str:
+    """Return a task's status in words: "is in progress"."""
+    return STATUS_WORDS[status]
 
 
 def task_transition(current: S, event: E) -> S:

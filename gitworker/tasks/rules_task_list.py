@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from gitworker.model.task_spec import OpenNeed
 
-ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 STOPPED = frozenset({TaskStatus.BLOCKED, TaskStatus.FAILED})
 LISTED = (  # those that wait for a person, at work, to come, ended
     TaskStatus.WAITING_INPUT, TaskStatus.FAILED, TaskStatus.BLOCKED, TaskStatus.AWAITING_APPROVAL,
@@ -26,11 +25,6 @@ class Why(NamedTuple):
 
     reason: str
     command: str | None
-
-
-def has_ended(status: TaskStatus) -> bool:
-    """Return whether nothing is left to do for a task."""
-    return status in ENDED
 
 
 def next_without_worker(

@@ -8,6 +8,7 @@ from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.states.task_machine import has_ended
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
 from gitworker.store.records.task_needs import all_open_needs, open_needs_of
 from gitworker.store.records.task_queue import count_by_project
@@ -16,7 +17,6 @@ from gitworker.tasks.projects.change_project import require_project
 from gitworker.tasks.rules_task_list import (
     LISTED,
     blocked_by_text,
-    has_ended,
     json_blocked_by,
     next_without_worker,
 )

@@ -12,6 +12,7 @@ from gitworker.errors import NotFound, Unavailable
 from gitworker.observe.logs.tail import find_agent_log
 from gitworker.observe.workers.rules import SHOULD_HAVE_WORKTREE
 from gitworker.repo.plumbing.lock import hold
+from gitworker.states.worker_machine import state_words
 from gitworker.store.workers import all_workers
 from gitworker.ui.rules import (
     EVENT_SHARE,
@@ -145,7 +146,7 @@ def require_task(worker: Worker) -> str:
     """Return a worker's task; raise NotFound if it has none."""
     if worker.task_id is None:
         raise NotFound(
-            f"worker {worker.worker_id} has no task to watch: it is {worker.state}",
+            f"worker {worker.worker_id} {state_words(worker.state)}, so there is nothing to watch",
             f"git worker assign {worker.worker_id} <task>",
         )
     return worker.task_id

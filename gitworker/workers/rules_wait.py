@@ -10,6 +10,7 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import TaskId
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.states.worker_machine import state_words
 
 VERDICT, LANDED, REST = "verdict", "landed", "rest"
 STATES: Mapping[str, WorkerState] = MappingProxyType(
@@ -110,7 +111,7 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
         )  # fmt: skip
     if now.state in STOPPED:
         reason = f": {now.last_error}" if now.last_error else ""
-        return Refused(f"{now.worker} is {now.state}{reason}", _next_command(now))
+        return Refused(f"worker {now.worker} {state_words(now.state)}{reason}", _next_command(now))
     if now.is_left and goal in OF_AGENT:
         words = "its agent ended without handing anything in"
         if now.waits_for_author:
@@ -118,7 +119,9 @@ def wait_refusal(goal: str, first: WorkerFacts, now: WorkerFacts) -> GitWorkerEr
         elif now.need is not None:
             words = f"its agent ended and {now.need.words}"
         return Refused(
-            f"{now.worker} is {now.state}: {words}", _next_command(now), code="agent_ended"
+            f"worker {now.worker} does not continue: {words}",
+            _next_command(now),
+            code="agent_ended",
         )
     return None
 

@@ -282,7 +282,7 @@ def test_a_wait_without_an_agent(auth: SupervisedWorker) -> None:
     waited = run(root, "wait", "auth", "--for", "landed")
     assert waited.status == 1
     assert waited.err.startswith(
-        "error: auth is WORKING: its agent ended without handing anything in\n"
+        "error: worker auth does not continue: its agent ended without handing anything in\n"
         "hint: git worker resume auth "
     )
     assert ok(root, "wait", "auth") == "auth is WORKING, and its agent has ended"
@@ -291,6 +291,7 @@ def test_a_wait_without_an_agent(auth: SupervisedWorker) -> None:
     (seq,) = auth.world.query("SELECT MAX(seq) FROM messages WHERE type = 'x-question'")[0]
     waited = run(root, "wait", "auth", "--for", "landed")
     assert waited.err == (
-        "error: auth is WORKING: its agent ended and waits for an answer: Which port?\n"
+        "error: worker auth does not continue: its agent ended and waits for an answer:"
+        " Which port?\n"
         f"hint: git worker send auth --reply-to {seq} <text>   # then: git worker resume auth\n"
     )

@@ -115,7 +115,7 @@ def test_a_failure_releases_the_claim(world: World) -> None:
 def test_claims_before_an_assignment(world: World) -> None:
     """A worker's claimed task is assigned to no other worker, and to it under the same epoch."""
     world.spawn("auth", "login")
-    with refused("conflict", "task login is ASSIGNED, held by auth"):
+    with refused("conflict", "task login is assigned, held by auth"):
         claims_of(world, "docs").take("login")
     assert claims_of(world, "auth").take("login").epoch == 1
     assert claims_of(world, "auth").require("login", epoch=1).holder == "auth"

@@ -187,10 +187,10 @@ def test_tasks(scene: Scene) -> None:
     sent = (message["type"], message["from_agent"], message["correlation_id"])
     assert sent == ("task_claim", "auth", "t1")
     scene.add_task("t2", TaskEvent.DEPS_MET, TaskEvent.ASSIGNED)
-    with refused("conflict", "task t2 is ASSIGNED, held by another worker"):
+    with refused("conflict", "task t2 is assigned, held by another worker"):
         auth.take("t2")
     scene.add_task("t3", TaskEvent.DEPS_MET, TaskEvent.USER_CANCELLED)
-    with refused("refused", "task t3 is CANCELLED"):
+    with refused("refused", "task t3 was cancelled"):
         auth.take("t3")
     with scene.store.read() as reader:
         assert reader.row("tasks.by_id", task="t1")["status"] == "READY"  # type: ignore[index]

@@ -21,7 +21,7 @@ from gitworker.store.workers import forget_process
 from gitworker.workers.cancel import cancel
 from gitworker.workers.review import reject
 from tests.cli.kit import Answer, run
-from tests.cli.test_verbs_and_states import stale, stale_in_review
+from tests.cli.stages import stale, stale_in_review
 from tests.hints.following import note
 from tests.workers.world import World, without_heartbeat_daemon
 
@@ -176,12 +176,12 @@ def unverified_without_agent(world: World) -> None:
 
 def overdue(world: World) -> None:
     """Let a worker at work become stale."""
-    stale(world, "auth")
+    stale(world, "auth", "login")
 
 
 def overdue_review(world: World) -> None:
     """Let a worker in review become stale."""
-    stale_in_review(world, "auth")
+    stale_in_review(world, "auth", "login")
 
 
 WAYS = (

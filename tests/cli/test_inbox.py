@@ -158,7 +158,7 @@ def test_wait_for_a_state(scene: Scene) -> None:
     ok(worktree, "fail", "-m", "No")
     failed = run(scene.root, "wait", "auth", "--for", "landed")
     assert failed.status == 1
-    assert failed.err.startswith("error: auth is FAILED: No\n")
+    assert failed.err.startswith("error: worker auth has failed: No\n")
     assert run(scene.root, "wait", "auth", "--for", "nothing").status == 2
 
 

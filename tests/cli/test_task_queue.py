@@ -23,7 +23,7 @@ def test_a_queue(scene: Scene) -> None:
     }  # fmt: skip
     ok(scene.root, "task", "add", "--id", "urgent", "--priority", "1", "--held")
     assert ok(scene.root, "task", "ready").split("\t")[0] == "build-the-login-form"
-    assert ok(scene.root, "task", "release", "urgent") == "urgent may start"
+    assert ok(scene.root, "task", "release", "urgent") == "urgent is not held back"
     rows = [line.split("\t")[0] for line in ok(scene.root, "task", "ready").splitlines()]
     assert rows == ["urgent", "build-the-login-form"]
     assert ok(scene.root, "task", "hold", "urgent") == "urgent is held back"

@@ -1,145 +1,128 @@
-"""Every verb in every state of a worker, with the real program, against a golden table."""
+"""Every verb in every state of a worker and in every status of a task, against golden tables."""
 
-import os
-import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
-from gitworker import clock
-from gitworker.bus.drain import drain
-from gitworker.lifecycle.fail import fail
-from gitworker.lifecycle.moves import advance
-from gitworker.model.worker import WorkerEvent
-from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
-from tests.cli.kit import plain, run
+from gitworker.cli.command_list import COMMANDS, SUBCOMMANDS
+from gitworker.service.service import open_repository
+from tests.cli.stages import OF_TASKS, OF_WORKERS, Stage, idle, ready
+from tests.cli.verb_table import PID, Table
 from tests.workers.world import World
 
-GOLDEN = Path(__file__).parent / "golden"
-PID = str(os.getpid())
-VERBS: dict[str, tuple[str, ...]] = {
-    "start": ("start", "{}", "--pid", PID),
-    "exec": ("exec", "{}", "--", "true"),
-    "resume": ("resume", "{}", "--pid", PID),
-    "heartbeat": ("heartbeat", "{}"),
-    "sync": ("sync", "--as", "{}"),
-    "done": ("done", "{}"),
-    "fail": ("fail", "{}", "-m", "No"),
-    "approve": ("approve", "{}"),
-    "reject": ("reject", "{}", "-m", "No"),
-    "merge": ("merge", "{}"),
-    "land": ("land", "{}"),
-    "cancel": ("cancel", "{}"),
-    "reset": ("reset", "{}"),
-    "recycle": ("recycle", "{}"),
-    "recover": ("recover", "{}"),
-    "assign": ("assign", "{}", "next-{}"),
-    "spawn": ("spawn", "{}", "next-{}"),
+OF_WORKER: dict[str, tuple[str, ...]] = {
+    "start": ("start", "{w}", "--pid", PID),
+    "exec": ("exec", "{w}", "--", "true"),
+    "resume": ("resume", "{w}", "--pid", PID),
+    "heartbeat": ("heartbeat", "{w}"),
+    "sync": ("sync", "{w}"),
+    "done": ("done", "{w}"),
+    "fail": ("fail", "{w}", "-m", "No"),
+    "approve": ("approve", "{w}"),
+    "reject": ("reject", "{w}", "-m", "No"),
+    "merge": ("merge", "{w}"),
+    "land": ("land", "{w}"),
+    "cancel": ("cancel", "{w}"),
+    "reset": ("reset", "{w}"),
+    "recycle": ("recycle", "{w}"),
+    "recover": ("recover", "{w}"),
+    "assign": ("assign", "{w}", "next{n}"),
+    "spawn": ("spawn", "{w}", "next{n}"),
+    "adopt": ("adopt", "{w}/{t}", "{w}", "{t}"),
+    "verify": ("verify", "{w}"),
+    "wait": ("wait", "{w}", "--timeout", "0"),
+    "wait --for verdict": ("wait", "{w}", "--for", "verdict", "--timeout", "0"),
+    "wait --for landed": ("wait", "{w}", "--for", "landed", "--timeout", "0"),
+    "send": ("send", "{w}", "Hurry"),
+    "stop": ("stop", "{w}"),
+    "pause": ("pause", "{w}"),
+    "continue": ("continue", "{w}"),
+    "ask": ("--as", "{w}", "ask", "Which port?", "--timeout", "0"),
+    "reply": ("reply", "{w}", "8080"),
+    "claim take": ("--as", "ui", "claim", "take", "{t}"),
+    "show": ("show", "{w}"),
+    "diff": ("diff", "{w}"),
+    "path": ("path", "{w}"),
+    "switch": ("switch", "{w}"),
+    "log": ("log", "{w}"),
+    "inbox": ("--as", "{w}", "inbox"),
+    "task text": ("--as", "{w}", "task", "text"),
 }
-TWICE = ("start", "done", "fail", "approve", "reject", "cancel", "reset", "recycle", "recover")
-Stage = Callable[[World, str], None]
+OF_TASK: dict[str, tuple[str, ...]] = {
+    "task add": ("task", "add", "{t}", "-m", "Again"),
+    "task depend": ("task", "depend", "{t}", "--on", "base"),
+    "task depend on": ("task", "add", "next{n}", "-m", "Later", "--needs", "{t}"),
+    "task edit": ("task", "edit", "{t}", "-m", "Build it well"),
+    "task hold": ("task", "hold", "{t}"),
+    "task release": ("task", "release", "{t}"),
+    "task restart": ("task", "restart", "{t}"),
+    "task stop": ("task", "stop", "{t}"),
+    "task skip": ("task", "skip", "{t}"),
+    "task cancel": ("task", "cancel", "{t}"),
+    "task text": ("task", "text", "{t}"),
+    "task why": ("task", "why", "{t}"),
+    "task show": ("task", "show", "{t}"),
+    "spawn": ("spawn", "ui{n}", "{t}"),
+    "assign": ("assign", "free", "{t}"),
+    "reply": ("reply", "{t}", "8080"),
+    "send": ("send", "{t}", "Hurry"),
+    "claim take": ("--as", "ui", "claim", "take", "{t}"),
+    "workstream add": ("workstream", "add", "group", "{t}"),
+}
+TWICE = {
+    "start", "done", "fail", "approve", "reject", "cancel", "reset", "recycle", "recover",
+    "task hold", "task release", "task restart", "task stop", "task skip", "task cancel",
+}  # fmt: skip
+KEEPS = {
+    "heartbeat", "verify", "wait", "wait --for verdict", "wait --for landed", "send", "stop",
+    "pause", "continue", "show", "diff", "path", "switch", "log", "inbox", "task text", "task why",
+    "task show",
+}  # fmt: skip
+# The output of these has tests of its own; here are their status and errors.
+LOOKS = {"show", "diff", "log", "task show", "inbox"}
+# Commands that name no worker and no task, or whose answers depend on other states: those of tmux,
+# plans, claims, workstreams and repairs. GROUPS are groups of such commands.
+GROUPS = {"agent", "agents", "automation", "hooks", "msg", "project"}
+OTHERS = {
+    "attach", "claim list", "claim release", "claim renew", "completion", "config", "conflicts",
+    "doctor", "fsck", "gc", "help", "hook", "init", "list", "mcp", "pool", "questions", "queue",
+    "run", "shell-init", "stats", "status", "task graph", "task import", "task list", "task ready",
+    "trust", "undo", "validate", "watch", "workstream archive", "workstream cancel",
+    "workstream create", "workstream list", "workstream show", "workstream validate",
+}  # fmt: skip
 
 
-def assigned(world: World, name: str) -> None:
-    """Give a worker a task."""
-    world.spawn(name, f"t-{name}")
+@pytest.mark.parametrize("stage", OF_WORKERS, ids=lambda stage: stage.__name__)
+def test_verbs_of_workers(quiet: World, stage: Stage) -> None:
+    """A verb in a worker's state has this status, output and hint, and names no event."""
+    fill(Table(quiet, stage), OF_WORKER).check(stage.__name__)
 
 
-def working(world: World, name: str) -> None:
-    """Let a worker commit."""
-    world.working(name, f"t-{name}", {name: "1\n"})
+@pytest.mark.parametrize("status", OF_TASKS)
+def test_verbs_of_tasks(quiet: World, status: str) -> None:
+    """A verb in a task's status has this status, output and hint, and names no event."""
+    idle(quiet, "free", "other")
+    ready(quiet, "", "base")
+    open_repository(str(quiet.root)).create_workstream("group")
+    fill(Table(quiet, OF_TASKS[status]), OF_TASK).check(f"task_{status.lower()}")
 
 
-def in_review(world: World, name: str) -> None:
-    """Let a worker hand its work in."""
-    world.in_review(name, f"t-{name}", {name: "1\n"})
+def test_every_verb_is_in_a_table() -> None:
+    """Each command of the help has a row, or acts on no worker and no task by its name."""
+    names = {name for section in COMMANDS.values() for name in section} - set(SUBCOMMANDS)
+    for group, sections in SUBCOMMANDS.items():
+        if group not in GROUPS:
+            names |= {f"{group} {name}" for section in sections.values() for name in section}
+    verbs = [f"{verb} " for verb in (*OF_WORKER, *OF_TASK)]
+    missing = {name for name in names if not any(verb.startswith(f"{name} ") for verb in verbs)}
+    assert missing == OTHERS, "add new commands to a table, or to OTHERS"
 
 
-def approved(world: World, name: str) -> None:
-    """Approve a worker's work."""
-    world.approved(name, f"t-{name}", {name: "1\n"})
-
-
-def completed(world: World, name: str) -> None:
-    """Land a worker's work."""
-    approved(world, name)
-    world.land(name)
-
-
-def idle(world: World, name: str) -> None:
-    """Cancel a worker's task."""
-    working(world, name)
-    cancel(world.session(), name)
-
-
-def failed(world: World, name: str) -> None:
-    """Let a worker fail."""
-    working(world, name)
-    fail(world.session(), name, reason="no network")
-
-
-def returned(world: World, name: str) -> None:
-    """Request changes of a worker's work."""
-    in_review(world, name)
-    reject(world.session(), name, note="more tests")
-
-
-def stale(world: World, name: str) -> None:
-    """Let a worker at work become stale."""
-    working(world, name)
-    _make_stale(world, name, WorkerEvent.HEARTBEAT_TIMEOUT)
-
-
-def stale_in_review(world: World, name: str) -> None:
-    """Let a worker in review become stale."""
-    in_review(world, name)
-    _make_stale(world, name, WorkerEvent.REVIEW_TIMEOUT)
-
-
-def _make_stale(world: World, name: str, event: WorkerEvent) -> None:
-    """Fire the time-out one second from now: later than the heartbeat of the worker's commit."""
-    drain(world.session())
-    worker = world.worker(name)
-    with pytest.MonkeyPatch.context() as patched, world.session().store.write() as writer:
-        patched.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + 1000))
-        writer.run("workers.set_stale_from", worker=name, stale_from=worker.state)
-        advance(writer, worker, event, actor="hq")
-
-
-STAGES: tuple[Stage, ...] = (
-    idle, assigned, working, returned, in_review, approved, stale, stale_in_review, failed,
-    completed,
-)  # fmt: skip
-
-
-def answered(world: World, words: list[str]) -> str:
-    """Return a command with its status and output, as the table shows it."""
-    answer = run(world.root, *words)
-    shown = " ".join("PID" if word == PID else word for word in words)
-    lines = [f"$ git worker {shown}", f"status {answer.status}"]
-    for mark, text in (("out", answer.out), ("err", answer.err)):
-        text = re.sub(r"process \d+", "process <pid>", plain(text, world.root))
-        lines += [f"{mark} {line}" for line in text.splitlines()]
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
-def test_verbs(quiet: World, stage: Stage) -> None:
-    """A verb in a state has this status, output and hint; no event and no pair is named."""
-    parts = []
-    for verb, words in VERBS.items():
-        name = f"w-{verb}"
-        stage(quiet, name)
-        filled = [word.format(name) for word in words]
-        parts += [answered(quiet, filled) for _ in range(1 + (verb in TWICE))]
-    found = "\n\n".join(parts) + "\n"
-    assert "Invalid transition" not in found
-    assert not re.search(r"\((IDLE|ASSIGNED|WORKING|IN_REVIEW|STALE|FAILED)", found)
-    path = GOLDEN / f"{stage.__name__}.txt"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(found)
-        pytest.fail(f"{path} was missing and is written now: read it, then commit it")
-    assert found == path.read_text(), f"delete {path} and run this test to write it again"
+def fill(table: Table, verbs: Mapping[str, tuple[str, ...]]) -> Table:
+    """Run every verb of a table."""
+    for verb, words in verbs.items():
+        table.add(
+            words, times=1 + (verb in TWICE), is_shown=verb not in LOOKS,
+            changes=verb not in KEEPS,
+        )  # fmt: skip
+    return table

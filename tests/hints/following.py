@@ -11,15 +11,14 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gitworker.__main__ import main
 from gitworker.errors import GitWorkerError
+from tests.cli.in_process import run_here
 from tests.hints.templates import READS, REMARK, WAITS, Template
 
 # The words of a user for the placeholders of a hint.
@@ -211,7 +210,8 @@ def perform(command: str, printed: Printed) -> Followed:
         or " exec" in command
     ):
         return _in_shell(command, printed)
-    return _in_process(shlex.split(command)[2:], printed.cwd)
+    done = run_here(printed.cwd, *shlex.split(command)[2:])
+    return Followed(done.status, done.out, done.err)
 
 
 def _in_shell(command: str, printed: Printed) -> Followed:
@@ -229,33 +229,6 @@ def _in_shell(command: str, printed: Printed) -> Followed:
         out, err = process.communicate()
         return Followed(0 if waits else 124, out, err)
     return Followed(process.returncode, out, err)
-
-
-def _in_process(words: list[str], cwd: str) -> Followed:
-    with (
-        tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
-        open(os.devnull, "rb") as empty, contextlib.chdir(cwd),
-    ):  # fmt: skip
-        streams = {0: empty.fileno(), 1: out.fileno(), 2: err.fileno()}
-        kept = {number: os.dup(number) for number in streams}
-        objects = sys.stdin, sys.stdout, sys.stderr
-        try:
-            for number, file in streams.items():
-                os.dup2(file, number)
-            sys.stdin = open(0, closefd=False)  # noqa: SIM115
-            sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
-            sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
-            status = main(words)
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            sys.stdin, sys.stdout, sys.stderr = objects
-            for number, file in kept.items():
-                os.dup2(file, number)
-                os.close(file)
-        out.seek(0)
-        err.seek(0)
-        return Followed(status, _text(out.read()), _text(err.read()))
 
 
 def root_of(values: Mapping[str, Any]) -> str:

@@ -102,6 +102,15 @@ CASES = {
         by(W + "spawn auth login"), TASK + "stop login", TASK + "why {}"
     ),
     "stop-failed": Case(failed, TASK + "stop login", TASK + "why {}"),
+    "send-queued": Case(
+        by(ADDED), W + "send login words", TASK + "edit {} --context <text>", instead=True
+    ),
+    "send-cancelled": Case(
+        by(ADDED, TASK + "cancel login"), W + "send login words", TASK + "show {}"
+    ),
+    "claim-cancelled": Case(
+        by(ADDED, TASK + "cancel login"), W + "claim take login", TASK + "why {}"
+    ),
     "sync-idle": Case(never_had, W + "sync --as auth", W + "assign {} <task>"),
     "no-directory": Case(_fresh, W + "-C nowhere list", W + "-C . status", instead=True),
     "blank": Case(in_review, W + "reject auth -m ' '", W + "{} -h"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.states.worker_machine import state_words
 
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
 REMARK = "   # "  # begins the part of a hint that is no command
@@ -62,7 +63,8 @@ def worker_refusal(
     if state in FREE and (same_task or not has_task):
         return None
     return Refused(
-        f"the landing cannot be undone: worker {worker} now has another task and is {state}",
+        f"the landing cannot be undone: worker {worker} now has another task and"
+        f" {state_words(state)}",
         f"git worker show {worker}",
         code="moved_on",
     )

@@ -16,6 +16,7 @@ from gitworker.repo.history.walk import read_diff as read_git_diff
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.ownership import owner_of, require_owned
 from gitworker.rules_text import printable
+from gitworker.states.worker_machine import state_words
 from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import find_stack
 
@@ -82,7 +83,7 @@ def read_diff(session: Session, worker: Worker, options: DiffOptions) -> Diff:
     branch = worker.branch
     if branch is None or find_ref(session.git, ref_of(Branch(branch))) is None:
         raise NotFound(
-            f"worker {worker.worker_id} has no branch: it is {worker.state}",
+            f"worker {worker.worker_id} {state_words(worker.state)}, so it has no branch",
             f"git worker show {worker.worker_id}",
         )
     source = _source(session, worker, options)

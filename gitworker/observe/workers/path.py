@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.states.worker_machine import state_words
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -27,7 +28,7 @@ def read_path(session: Session, worker: Worker) -> WorktreePath:
     """Return a worker's worktree; raise NotFound if it is not recorded or does not exist."""
     if worker.worktree is None:
         raise NotFound(
-            f"worker {worker.worker_id} has no worktree: it is {worker.state}",
+            f"worker {worker.worker_id} {state_words(worker.state)}, so it has no worktree",
             f"git worker show {worker.worker_id}",
         )
     if not os.path.isdir(worker.worktree):

@@ -11,7 +11,8 @@ from gitworker.model.project import Project, ProjectStatus
 from gitworker.model.task import TaskStatus
 from gitworker.model.tokens.budget import spent_project
 from gitworker.rules_text import is_url
-from gitworker.tasks.rules_task_list import Why, has_ended
+from gitworker.states.task_machine import has_ended
+from gitworker.tasks.rules_task_list import Why
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

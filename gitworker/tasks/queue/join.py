@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.bus.steps.workstream import follow_tasks
 from gitworker.errors import NotFound, Refused
+from gitworker.states.task_machine import status_words
 from gitworker.states.workstream_machine import NOT_STARTED, OPEN
 from gitworker.store.planning.workstreams import find_workstream, insert_workstream, set_member
 from gitworker.store.tasks import StoredTask
@@ -43,7 +44,8 @@ def join(writer: Writer, name: str, task: StoredTask, *, actor: str) -> None:
     require_open(writer, name)
     if task.status not in NOT_STARTED:
         raise Refused(
-            f"task {task.id} is {task.status}: only a task that has not started joins a workstream",
+            f"task {task.id} {status_words(task.status)}: only a task that has not started joins a"
+            " workstream",
             f"git worker task show {task.id}",
             code="moved_on",
         )

@@ -9,7 +9,7 @@ from gitworker.model.ids import parse_task_id
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE, LANDED, Need
 from gitworker.states.dag import CyclicDependencyError, validate_dag
-from gitworker.tasks.rules_task_list import has_ended
+from gitworker.states.task_machine import has_ended, status_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -101,7 +101,7 @@ def needs_refusal(task: str, status: TaskStatus) -> Refused | None:
     if status in (TaskStatus.DEFINED, TaskStatus.READY):
         return None
     return Refused(
-        f"task {task} is {status}, so it cannot get another dependency",
+        f"task {task} {status_words(status)}, so it cannot get another dependency",
         f"git worker task show {task}",
         code="moved_on",
     )
@@ -112,7 +112,8 @@ def hold_refusal(task: str, status: TaskStatus) -> Refused | None:
     if not has_ended(status):
         return None
     return Refused(
-        f"task {task} is {status}, so there is nothing to hold", f"git worker task show {task}"
+        f"task {task} {status_words(status)}, so there is nothing to hold",
+        f"git worker task show {task}",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
-from gitworker.tasks.rules_task_list import has_ended
+from gitworker.states.task_machine import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

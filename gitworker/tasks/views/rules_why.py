@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE
-from gitworker.tasks.rules_task_list import Why, has_ended, is_stuck
+from gitworker.states.task_machine import has_ended
+from gitworker.tasks.rules_task_list import Why, is_stuck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

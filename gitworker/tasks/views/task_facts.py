@@ -10,6 +10,7 @@ from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.states.task_machine import has_ended
 from gitworker.store.records.run_results import find_run_request
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
@@ -21,7 +22,7 @@ from gitworker.tasks.admission.overlap import find_overlapping
 from gitworker.tasks.agents.read_agents import find_unfit
 from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
-from gitworker.tasks.rules_task_list import Why, has_ended, json_blocked_by
+from gitworker.tasks.rules_task_list import Why, json_blocked_by
 from gitworker.tasks.views.rules_why import TaskFacts, is_queued, walk_needs, why
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from gitworker.lifecycle.fail import stop
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.progress import Notice
+from gitworker.states.task_machine import status_words
 from gitworker.store.messages.transitions import set_recoveries
 from gitworker.store.records.runs import find_latest_run
 from gitworker.store.records.task_needs import open_needs_of
@@ -141,7 +142,7 @@ def require_stoppable(session: Session, task: str) -> Worker | None:
 
     Raises NotFound for an unknown task, Refused if no worker has it.
     """
-    stored, worker = _look(session, task, STOP)
+    stored, worker = _look(session, task, STOP, is_silent=True)
     return None if is_done_already(STOP, stored.status) else worker
 
 
@@ -160,19 +161,25 @@ def json_changed_task(changed: ChangedTask) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _look(session: Session, task: str, event: TaskEvent) -> tuple[StoredTask, Worker | None]:
+def _look(
+    session: Session, task: str, event: TaskEvent, *, is_silent: bool = False
+) -> tuple[StoredTask, Worker | None]:
     """Return the task and its worker; raise if the command is impossible."""
     with session.store.read() as reader:
         stored = require_task(reader, task)
         worker = find_worker_of_task(reader, task)
     if is_done_already(event, stored.status):
-        session.report(Notice(f"task {task} is {stored.status} already"))
+        if not is_silent:
+            words = status_words(stored.status)
+            session.report(Notice(f"task {task} {words} already: nothing changed"))
         return stored, worker
     refusal = verb_refusal(task, event, stored.status)
     if refusal is not None:
         raise refusal
     if worker is None and is_in_hand(stored.status):
-        raise NotFound(f"no worker has task {task}, which is {stored.status}", "git worker fsck")
+        raise NotFound(
+            f"no worker has task {task}, which {status_words(stored.status)}", "git worker fsck"
+        )
     return stored, worker
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.states.task_machine import VALID_TASK_TRANSITIONS
+from gitworker.states.task_machine import VALID_TASK_TRANSITIONS, has_ended, status_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,6 @@ IN_HAND = frozenset(
     {S.ASSIGNED, S.IN_PROGRESS, S.WAITING_INPUT, S.PAUSED, S.VERIFYING, S.AWAITING_APPROVAL}
 )
 QUEUED = frozenset({S.DEFINED, S.READY})
-ENDED = frozenset({S.COMPLETED, S.CANCELLED})
 # The order itself and the limits of a task: the worker that carries it out does not change them.
 OF_THE_ORDER = frozenset({
     "text", "acceptance_criteria", "test_commands", "verification_type", "requires_approval",
@@ -66,7 +65,7 @@ def verb_refusal(task: str, event: TaskEvent, status: TaskStatus) -> GitWorkerEr
     if possible:
         return None
     return Refused(
-        f"task {task} is {status}, so it cannot be {VERBS[event]}",
+        f"task {task} {status_words(status)}, so it cannot be {VERBS[event]}",
         _hint(task, event, status),
         code="invalid_transition",
     )
@@ -74,10 +73,10 @@ def verb_refusal(task: str, event: TaskEvent, status: TaskStatus) -> GitWorkerEr
 
 def edit_refusal(task: str, status: TaskStatus) -> GitWorkerError | None:
     """Return why a task cannot be edited, or None."""
-    if status not in ENDED:
+    if not has_ended(status):
         return None
     return Refused(
-        f"task {task} is {status}, so it cannot be edited",
+        f"task {task} {status_words(status)}, so it cannot be edited",
         f"git worker task restart {task}",
         code="moved_on",
     )
@@ -94,7 +93,7 @@ def own_edit_refusal(task: str, actor: str, fields: Mapping[str, object]) -> Git
 
 
 def _hint(task: str, event: TaskEvent, status: TaskStatus) -> str:
-    if status in ENDED:
+    if has_ended(status):
         return f"git worker task restart {task}"
     if event is SKIP and status in IN_HAND:
         return f"git worker task cancel {task}   # or stop it, then skip it"

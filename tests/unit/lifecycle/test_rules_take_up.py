@@ -46,7 +46,7 @@ def test_states(state: WorkerState) -> None:
         ("IN_PROGRESS", "docs", "worker docs holds it now", "git worker show docs"),
         ("COMPLETED", None, "the task is complete by now", "git worker reset auth"),
         ("CANCELLED", "auth", "the task was cancelled", "git worker reset auth"),
-        ("ASSIGNED", None, "the task is ASSIGNED", "git worker show login"),
+        ("ASSIGNED", None, "the task is assigned", "git worker show login"),
     ],
 )
 def test_refusals(status: str, holder: str | None, message: str, hint: str) -> None:

@@ -199,7 +199,7 @@ def test_no_path(session: Session) -> None:
         read_path(session, auth)
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
-    with pytest.raises(NotFound, match="worker auth has no worktree: it is ASSIGNED"):
+    with pytest.raises(NotFound, match="worker auth has not started yet, so it has no worktree"):
         read_path(session, worker(session, "auth"))
 
 
@@ -224,7 +224,7 @@ def test_diff(session: Session, repository: Path) -> None:
 def test_no_diff(session: Session) -> None:
     """A worker whose branch is missing has no diff."""
     auth = landed(session, "auth", "skills")
-    with pytest.raises(NotFound, match="worker auth has no branch: it is COMPLETED"):
+    with pytest.raises(NotFound, match="worker auth has landed, so it has no branch"):
         read_diff(session, auth, DiffOptions())
 
 

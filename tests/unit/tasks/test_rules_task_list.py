@@ -4,9 +4,9 @@ import pytest
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import OpenNeed
+from gitworker.states.task_machine import has_ended
 from gitworker.tasks.rules_task_list import (
     blocked_by_text,
-    has_ended,
     json_blocked_by,
     next_without_worker,
 )

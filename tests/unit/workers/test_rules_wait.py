@@ -90,25 +90,25 @@ def test_reached(goal: str, now: WorkerFacts, reached: bool) -> None:
     ("first", "now", "message"),
     [
         (facts(), facts(S.IN_REVIEW), None),
-        (facts(), facts(S.FAILED, error="no idea"), "auth is FAILED: no idea"),
-        (facts(), facts(S.FAILED), "auth is FAILED"),
+        (facts(), facts(S.FAILED, error="no idea"), "worker auth has failed: no idea"),
+        (facts(), facts(S.FAILED), "worker auth has failed"),
         (facts(), facts(S.IDLE, task=None), "auth no longer has task t1"),
         (facts(), facts(task="t2"), "auth no longer has task t1"),
         (facts(S.IDLE, task=None), facts(S.IDLE, task=None), "auth has no task"),
         (
             facts(),
             left(is_unchanged=True),
-            "auth is WORKING: its agent ended without handing anything in",
+            "worker auth does not continue: its agent ended without handing anything in",
         ),
         (
             facts(),
             left(waits=True),
-            "auth is WORKING: its work was sent back after its agent had ended",
+            "worker auth does not continue: its work was sent back after its agent had ended",
         ),
         (
             facts(),
             left(S.STALE, stale_from=S.WORKING),
-            "auth is STALE: its agent ended without handing anything in",
+            "worker auth does not continue: its agent ended without handing anything in",
         ),
         (facts(), left(S.STALE, stale_from=S.IN_REVIEW), None),
         (facts(), left(S.IN_REVIEW, is_unchanged=True), None),
@@ -188,27 +188,32 @@ RESUME, SHOW = "git worker resume auth", "# or look first: git worker show auth"
     [
         (
             left(is_unchanged=True, need=ASKS),
-            "auth is WORKING: its agent ended and waits for an answer: Which port?",
+            "worker auth does not continue: its agent ended and waits for an answer: Which port?",
             f"{ANSWER}   # then: {RESUME}",
         ),
         (
             left(is_unchanged=True, need=LIMITED),
-            "auth is WORKING: its agent ended and waits for the end of a limit: until 15:00",
+            "worker auth does not continue: its agent ended and waits for the end of a limit: until"
+            " 15:00",
             f"{RESUME}   {SHOW}",
         ),
         (
             left(waits=True, returned_by="merge_conflict", need=ASKS),
-            "auth is WORKING: its work was sent back after its agent had ended",
+            "worker auth does not continue: its work was sent back after its agent had ended",
             f"git worker sync --as auth   {SHOW}",
         ),
         (
             left(waits=True, returned_by="changes_requested", need=ASKS),
-            "auth is WORKING: its work was sent back after its agent had ended",
+            "worker auth does not continue: its work was sent back after its agent had ended",
             f"{RESUME}   {SHOW}",
         ),
-        (facts(S.FAILED), "auth is FAILED", f"{RESUME}   {SHOW}"),
-        (facts(S.FAILED, is_taken=True), "auth is FAILED", f"git worker reset auth   {SHOW}"),
-        (facts(S.IDLE), "auth is IDLE", "git worker show auth"),
+        (facts(S.FAILED), "worker auth has failed", f"{RESUME}   {SHOW}"),
+        (
+            facts(S.FAILED, is_taken=True),
+            "worker auth has failed",
+            f"git worker reset auth   {SHOW}",
+        ),
+        (facts(S.IDLE), "worker auth has no task", "git worker show auth"),
     ],
 )
 def test_the_command_that_helps(now: WorkerFacts, message: str, hint: str) -> None:

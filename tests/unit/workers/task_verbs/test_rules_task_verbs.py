@@ -4,6 +4,7 @@ import pytest
 
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.states.task_machine import status_words
 from gitworker.workers.task_verbs import rules_task_verbs as rules
 
 S = TaskStatus
@@ -26,7 +27,7 @@ def test_possible_commands(event: TaskEvent, possible: set[TaskStatus]) -> None:
     for status in set(S) - possible:
         refusal = rules.verb_refusal("t1", event, status)
         assert refusal is not None
-        assert refusal.message.startswith(f"task t1 is {status}, so it cannot be ")
+        assert refusal.message.startswith(f"task t1 {status_words(status)}, so it cannot be ")
         assert "t1" in (refusal.hint or "")
 
 

@@ -19,4 +19,4 @@ def command(call: CommandLine, task: str) -> None:
       git worker task release login-form
     """
     changed = call.service().hold_task(task, held=False)
-    call.show(f"{changed.task} may start", **json_task_in_queue(changed))
+    call.show(f"{changed.task} is not held back", **json_task_in_queue(changed))

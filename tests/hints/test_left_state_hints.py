@@ -1,0 +1,103 @@
+"""The hints about damaged rows, files and branches, and about work that came back, help."""
+
+import pytest
+
+from tests.cli.test_hint_walk import approved, conflicting, failed, in_review, rejected
+from tests.hints.case import Case, by, check
+from tests.hints.test_usage_hints import W, _working
+from tests.workers.planting import (
+    damage_head,
+    damage_index,
+    edit_task,
+    empty_branch,
+    forget_place,
+    lose_object,
+)
+from tests.workers.world import World
+
+REPAIR, CANCEL = W + "fsck --repair", W + "cancel {}"
+
+
+def forgotten(world: World) -> None:
+    """Delete the recorded path of the worktree."""
+    _working(world)
+    forget_place(world)
+
+
+def other_task_state(world: World) -> None:
+    """Change the status of the task behind the guard's back."""
+    _working(world)
+    edit_task(world)
+
+
+def index_is_damaged(world: World) -> None:
+    """Cut the index of the worktree."""
+    _working(world)
+    damage_index(world)
+
+
+def head_is_damaged(world: World) -> None:
+    """Write garbage into the HEAD of the worktree."""
+    _working(world)
+    damage_head(world)
+
+
+def branch_is_empty(world: World) -> None:
+    """Empty the file of a branch in review."""
+    in_review(world)
+    empty_branch(world)
+
+
+def object_is_empty(world: World) -> None:
+    """Empty an object of a branch in review."""
+    in_review(world)
+    lose_object(world, empty=True)
+
+
+def later_commit(world: World) -> None:
+    """Commit after the approval."""
+    approved(world)
+    world.commit("auth", {"b": "1\n"})
+
+
+def stopped(world: World) -> None:
+    """Stop the work on a task."""
+    _working(world)
+    by(W + "task stop login -m words")(world)
+
+
+def ended(world: World) -> None:
+    """Let the agent end without handing anything in."""
+    by(W + "spawn auth login", W + "exec auth -- true")(world)
+
+
+def on_failed_work(world: World) -> None:
+    """Stack work in review on a worker that failed."""
+    failed(world)
+    by(W + "spawn docs guide --from auth")(world)
+    world.commit("docs", {"guide": "1\n"})
+    by(W + "done docs")(world)
+
+
+CASES = {
+    "no-place-doctor": Case(forgotten, W + "doctor", CANCEL),
+    "states": Case(other_task_state, W + "fsck", CANCEL + " && git worker undo"),
+    "task-moved": Case(other_task_state, W + "done auth", W + "show {}"),
+    "index-doctor": Case(index_is_damaged, W + "doctor", REPAIR),
+    "head": Case(head_is_damaged, W + "done auth", REPAIR),
+    "empty-branch": Case(branch_is_empty, W + "approve auth", REPAIR),
+    "object": Case(object_is_empty, W + "approve auth", REPAIR),
+    "dry-run-withdrawn": Case(later_commit, W + "merge --dry-run auth", W + "diff {}"),
+    "withdrawn": Case(later_commit, W + "merge auth", W + "approve {}{}"),
+    "undo-stop": Case(stopped, W + "undo", W + "resume {}", instead=True),
+    "order-ended": Case(ended, W + "stop auth", W + "resume {}", instead=True),
+    "verdict": Case(rejected, W + "inbox --json", W + "done", at="auth"),
+    "verdict-conflict": Case(conflicting, W + "inbox --json", W + "sync", at="auth"),
+    "parent-failed": Case(on_failed_work, W + "approve docs", W + "show {}"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_hint_about_the_state_helps(quiet: World, name: str) -> None:
+    """A damaged or returned state is named with a command that helps in it."""
+    check(quiet, CASES[name])
