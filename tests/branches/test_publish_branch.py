@@ -133,6 +133,16 @@ def test_pre_push_hook_of_the_users(world: World) -> None:
     assert Path(said.read_text().strip()) == place
 
 
+def test_a_remote_that_takes_no_pushes(world: World) -> None:
+    """A bundle takes no pushes: the message names that beside the user's hook."""
+    bundle = world.root.parent / "up.bundle"
+    world.git("bundle", "create", "-q", str(bundle), "main")
+    world.git("remote", "add", "up", str(bundle))
+    world.working("auth", "login", {"a": "1\n"})
+    with pytest.raises(GitWorkerError, match="or up takes no pushes"):
+        publish(world)
+
+
 def test_relative_address(world: World) -> None:
     """A relative address begins at the main checkout, wherever the worktree is."""
     bare = with_remote(world)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.cli.conftest import Scene
+from tests.cli.in_process import run_here
 from tests.cli.kit import Answer, ok
 from tests.conftest import git
 
@@ -296,6 +297,15 @@ def test_doctor(scene: Scene) -> None:
     scene.submitted()
     answer = scene.run("doctor")
     assert (answer.status, answer.err) == (0, ""), answer
+
+
+def test_hooks_of_verify_worktrees(repository: Path) -> None:
+    """A worktree for verify commands is no fault: the line says that it needs no hooks."""
+    ok(repository, "init")
+    git(repository, "worktree", "add", "-q", "--detach", "worktrees/.verify/1")
+    place = repository / "worktrees/.verify/1"
+    words = f"off {place}  (for verify commands, which need none)\n"
+    assert run_here(repository, "hooks", "status").out.startswith(words)
 
 
 def test_hooks(scene: Scene, tmp_path: Path) -> None:

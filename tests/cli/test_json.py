@@ -1,11 +1,14 @@
 """`--json`: one document with a schema's number for every command, for errors as well."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitworker.cli.command_list import DEFAULTS, SUBCOMMANDS
 from tests.cli.conftest import Scene
+from tests.cli.in_process import run_here
 from tests.cli.kit import ok, run
 
 WORKER = {"schema", "worker", "state", "task", "branch", "worktree"}
@@ -112,6 +115,14 @@ def test_errors(scene: Scene, words: tuple[str, ...], status: int, code: str) ->
     error: dict[str, Any] = answer.document["error"]
     assert {"code", "message", "hint"} <= set(error)
     assert (error["code"], bool(error["message"])) == (code, True)
+
+
+@pytest.mark.parametrize("group", sorted(set(SUBCOMMANDS) - set(DEFAULTS)))
+def test_a_group_without_a_command(repository: Path, group: str) -> None:
+    """A group without a command is a usage error, in one document."""
+    answer = run_here(repository, "--json", group)
+    assert (answer.status, answer.err) == (2, "")
+    assert answer.document["error"]["hint"] == f"git worker {group} -h"
 
 
 def test_documents_are_ascii(scene: Scene) -> None:

@@ -156,6 +156,7 @@ def test_conversation(session: Session, clock: Clock, width: int) -> None:
         ("auth", "hq", "status", NOTE, 300_000),
         ("hq", "auth", "x-note", "Ask 山田さん", 60_000),
         ("hq", None, "x-note", "for all", 1),
+        ("hq", "auth", "x-task-ended", "an earlier task was cancelled", 1),
     ):
         with session.store.write() as writer:
             payload = {"note": note}
