@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
 
 from gitworker.paths import open_regular
 
@@ -78,8 +77,10 @@ def find_life(paths: StatePaths, name: str) -> bool | None:
 
 def drop_life(paths: StatePaths, name: str) -> None:
     """Delete the file of a lock whose name is never used again."""
-    with suppress(OSError):
+    try:  # noqa: SIM105 - contextlib is not loaded otherwise when an agent starts
         os.unlink(_path(paths, name))
+    except OSError:
+        pass
 
 
 def _path(paths: StatePaths, worker: str) -> str:
