@@ -266,6 +266,7 @@ ELSEWHERE = {
     "undo.renamed", "undo.released",
     # tests/questions/test_questions.py
     "question-asked", "question-settled", "answer-recorded", "answer-committed",
+    "notification-begun",  # tests/notifications/test_notify.py
 }  # fmt: skip
 
 
