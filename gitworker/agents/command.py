@@ -100,7 +100,7 @@ def require_program(word: str, env: Mapping[str, str], *, directory: str | None)
         paths = [os.path.join(directory or "", part, word) for part in search.split(":")]
     if not any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
         raise NotFound(
-            f"cannot run {ascii(word)[:80]}: the program does not exist",
+            f"cannot run {ascii(word[:200])}: the program does not exist",
             "name a program that is on PATH, or a file of the worktree as ./NAME",
         )
 
