@@ -99,7 +99,8 @@ def test_a_command_beside_ours_stays() -> None:
     left = detached(json.dumps(settings), "claude")
     assert left is not None
     assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
-    assert detached('{"hooks": {"Stop": null}}', "claude") == '{"hooks": {"Stop": null}}'
+    for odd in ('{"hooks": {"Stop": null}}', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'):
+        assert detached(odd, "claude") == odd
 
 
 def test_a_foreign_plugin_is_refused() -> None:

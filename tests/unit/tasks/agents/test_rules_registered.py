@@ -10,6 +10,7 @@ from gitworker.tasks.agents.rules_registered import (
     parse_capabilities,
     parse_env,
     require_number,
+    unfit_words,
 )
 
 
@@ -50,3 +51,15 @@ def test_an_agent_has_room() -> None:
     assert not has_room(AgentState.BUSY, at_work=2, tasks=2, is_paused=False)
     assert not has_room(AgentState.IDLE, at_work=0, tasks=2, is_paused=True)
     assert not has_room(AgentState.ERROR, at_work=0, tasks=2, is_paused=False)
+
+
+def test_words_about_a_task_that_no_agent_fits() -> None:
+    """The wish and the capabilities are named, and the command registers such an agent."""
+    assert unfit_words(required=(), wish="codex") == (
+        "no registered agent can take it: it names the agent codex",
+        "git worker agent add --type codex <name>",
+    )
+    assert unfit_words(required=("sql", "web"), wish=None) == (
+        "no registered agent can take it: it requires the capabilities sql, web",
+        "git worker agent add --type '<type>' --capability sql --capability web <name>",
+    )

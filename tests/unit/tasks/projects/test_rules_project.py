@@ -36,6 +36,7 @@ def test_bad_names(text: str) -> None:
         ProjectFields(weight=0), ProjectFields(weight=float("nan")), ProjectFields(weight=1001),
         ProjectFields(agents=-1), ProjectFields(agents=1001), ProjectFields(budget=-1),
         ProjectFields(name="a\nb"), ProjectFields(notify="a\0b"),
+        ProjectFields(notify="no address"),
     ],
 )  # fmt: skip
 def test_bad_values(fields: ProjectFields) -> None:
