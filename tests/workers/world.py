@@ -188,12 +188,18 @@ class World:
         """Return a worker's state and a task's status as text."""
         return self.worker(worker).state.value, self.task(task).status.value
 
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return rows of the database, read through the one SQLite library of this process."""
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Open the database through the one SQLite library of this process."""
         path = f"{self.state_dir}/bus.db"
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5000)
         with contextlib.closing(connection):
+            yield connection
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return rows of the database."""
+        with self.reading() as connection:
             return connection.execute(sql).fetchall()
 
     def messages(self, kind: str) -> list[dict[str, Any]]:
@@ -208,12 +214,13 @@ class World:
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return everything in the database except heartbeats and positions."""
-        names = self.query("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        return {
-            name: sorted(self.query(f"SELECT * FROM {name}"), key=repr)
-            for (name,) in names
-            if name not in VOLATILE
-        }
+        tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        with self.reading() as connection:
+            return {
+                name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr)
+                for (name,) in connection.execute(tables).fetchall()
+                if name not in VOLATILE
+            }
 
     def worktrees(self) -> list[str]:
         """Return the paths of the linked worktrees that git knows."""
