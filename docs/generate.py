@@ -1,8 +1,9 @@
 """`python -m docs.generate [--check]`: write the pages that are generated from the code.
 
 The command reference comes from the commands' own help, the settings from the dataclass, the state
-diagrams from the tables. `--check` writes nothing and fails if a page is out of date. The manual
-pages are made of the command reference when a wheel is built (docs/manual.py).
+diagrams from the tables, the schema of a new database from its migrations. `--check` writes nothing
+and fails if a page is out of date. The manual pages are made of the command reference when a wheel
+is built (docs/manual.py).
 """
 
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from docs.newest_schema import render_newest_sql
 from gitworker.cli.group import GROUP
 from gitworker.cli.pages import load_page
 from gitworker.config import (
@@ -143,6 +145,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "lifecycle.md": render_lifecycle_md,
     "agent.md": lambda: load_page("agent"),
     "protocol.md": lambda: load_page("protocol"),
+    "../gitworker/store/sqlite/newest.sql": render_newest_sql,
 }
 
 

@@ -146,6 +146,36 @@ def test_an_older_schema_is_brought_forward(tmp_path: Path) -> None:
     assert foreign(copy, "SELECT id FROM messages") == [[["old"]]]
 
 
+def test_a_new_bus_equals_an_old_one_brought_forward(bus: Path, tmp_path: Path) -> None:
+    """A new bus has the tables, guards and rows of an empty bus of the first release, migrated."""
+    old = tmp_path / "old.db"
+    with closing(Database(str(old), create=True)) as store:
+        store.execute((SCHEMAS / "schema.sql").read_text())
+        migrate.load_machines(store)
+        store.execute("INSERT INTO meta (key, value) VALUES ('gitworker_schema', '1')")
+    open_database(str(old)).close()
+    objects = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+    (found,) = foreign(bus, objects)
+    assert isinstance(found, list)
+    assert len(found) > 100
+    assert foreign(old, objects) == [found]
+    tables = [f'SELECT * FROM "{name}"' for kind, name, *_ in found if kind == "table"]
+    new_rows, old_rows = (map(sorted, foreign(path, *tables)) for path in (bus, old))
+    assert list(new_rows) == list(old_rows)
+
+
+def test_the_guards_of_a_new_bus_run_in_the_same_order(bus: Path, tmp_path: Path) -> None:
+    """SQLite runs the triggers of a table in the order of their making, as in a migrated bus."""
+    old = tmp_path / "old.db"
+    foreign_script(old, SEED2)
+    open_database(str(old)).close()
+    order = "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+    (found,), (wanted,) = foreign(bus, order), foreign(old, order)
+    assert isinstance(found, list)
+    assert isinstance(wanted, list)
+    assert sorted(found, key=lambda row: row[0]) == sorted(wanted, key=lambda row: row[0])
+
+
 def test_a_missing_bus_is_named(tmp_path: Path) -> None:
     """Opening a missing bus names the command that makes it, and makes nothing."""
     with pytest.raises(Unavailable) as caught:

@@ -14,6 +14,7 @@ from tests.store.support import SEED2, foreign, foreign_script, opened, wait_unt
 
 SEED2_TABLES = ("messages", "cursors", "heartbeats", "task_claims", "meta", "export_state")
 SCHEMA = Path(migrate.__file__).with_name("schema.sql")
+NEWEST = SCHEMA.with_name("newest.sql")
 
 
 @pytest.mark.parametrize("table", SEED2_TABLES)
@@ -50,16 +51,18 @@ def test_documented_constraints_hold(bus: Path) -> None:
     assert answers[4] == [["gitworker_schema", str(SCHEMA_VERSION)], ["schema_version", "1"]]
 
 
-def test_an_old_sqlite_opens_the_schema(tmp_path: Path) -> None:
-    """Python's own sqlite3 executes schema.sql and uses our database."""
+@pytest.mark.parametrize("script", [SCHEMA, NEWEST], ids=lambda script: script.name)
+def test_an_old_sqlite_opens_the_schema(tmp_path: Path, script: Path) -> None:
+    """Python's own sqlite3 executes both scripts and uses our database."""
     fresh = tmp_path / "fresh.db"
-    foreign_script(fresh, SCHEMA)
+    foreign_script(fresh, script)
     assert foreign(fresh, "SELECT COUNT(*) FROM workers") == [[[0]]]
 
 
-def test_the_schema_uses_no_syntax_of_a_newer_sqlite() -> None:
-    """schema.sql uses no syntax that came to SQLite after 3.35."""
-    text = SCHEMA.read_text().upper()
+@pytest.mark.parametrize("script", [SCHEMA, NEWEST], ids=lambda script: script.name)
+def test_the_schema_uses_no_syntax_of_a_newer_sqlite(script: Path) -> None:
+    """Neither script uses syntax that came to SQLite after 3.35."""
+    text = script.read_text().upper()
     newer = ("STRICT", "->", "RIGHT JOIN", "FULL JOIN", "UNIXEPOCH(", "JSONB", "STRING_AGG(")
     assert [word for word in newer if word in text] == []
 

