@@ -29,6 +29,8 @@ GIT_CONFIG = """\
 \tdetachedHead = false
 [gc]
 \tauto = 0
+[maintenance]
+\tauto = false
 [protocol "file"]
 \tallow = always
 """

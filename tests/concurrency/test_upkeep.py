@@ -6,7 +6,8 @@ from tests.concurrency.processes import require_linear
 from tests.workers.world import World, is_at_work, wait_until
 
 EAGER = {
-    "gc.auto": "1",  # the other tests have no maintenance
+    "maintenance.auto": "true",  # the other tests have no maintenance
+    "gc.auto": "1",
     "maintenance.loose-objects.enabled": "true",  # before 2.54
     "maintenance.loose-objects.auto": "-1",
     "maintenance.pack-refs.enabled": "true",

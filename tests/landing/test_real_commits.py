@@ -88,6 +88,7 @@ def test_no_git_maintenance_begins(world: World, monkeypatch: pytest.MonkeyPatch
     trace = world.root.parent / "trace"
     place = world.working("auth", "login", {"src/new": "new\n"})
     world.advance({"README": "changed\n"})
+    world.git("config", "maintenance.auto", "true")
     monkeypatch.setenv("GIT_TRACE", str(trace))
     ok(place, "sync")
     (place / "late").write_text("late\n")
