@@ -15,21 +15,15 @@ from gitworker.model.worker import WorkerEvent
 
 FIRED = Path(__file__).with_name("fired.txt")
 SEPARATOR = " | "
-LATER = "later: "  # before the reason why no test fires an event yet
 EVENTS = (("task", TaskEvent), ("worker", WorkerEvent), ("agent", AgentEvent))
 
 
 class Line(NamedTuple):
-    """An event of a machine, and the test that fires it or the reason why none does."""
+    """An event of a machine, and the test that fires it."""
 
     machine: str
     event: str
     test: str
-
-    @property
-    def is_later(self) -> bool:
-        """Return whether no test fires the event yet."""
-        return self.test.startswith(LATER)
 
 
 @cache

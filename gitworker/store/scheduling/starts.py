@@ -48,11 +48,12 @@ class ProjectTurn(NamedTuple):
 
 
 class AgentRow(NamedTuple):
-    """The state and the limit of a registered agent."""
+    """The state, the limit and the present task of a registered agent."""
 
     id: str
     state: str
     tasks: int
+    task: str | None
 
 
 class OpenRun(NamedTuple):
@@ -78,6 +79,12 @@ def find_spent(reader: Reader, task: str) -> Spent | None:
     """Return that a task has used the tokens of its budget, or None."""
     row = find_project_of(reader, task)
     return spent_task(task, row.task_tokens, row.task_budget)
+
+
+def tokens_left(reader: Reader, task: str) -> int | None:
+    """Return the tokens that a task may still use; None without a budget."""
+    row = find_project_of(reader, task)
+    return None if row.task_budget is None else max(0, row.task_budget - row.task_tokens)
 
 
 def projects_in_turn(reader: Reader) -> list[ProjectTurn]:

@@ -73,7 +73,7 @@ def _refusal(
     )  # fmt: skip
     if agent is not None:
         facts = facts._replace(
-            agent=agent.id, agent_state=agent.state,
+            agent=agent.id, agent_state=agent.state, agent_has_task=agent.task is not None,
             agent_tasks=agent.tasks if agent.id != worker else None,
         )  # fmt: skip
     return start_refusal(facts)

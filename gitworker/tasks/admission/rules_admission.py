@@ -49,6 +49,7 @@ class StartFacts(NamedTuple):
     task_tokens: int = 0
     agent: str | None = None
     agent_state: str = AgentState.IDLE
+    agent_has_task: bool = False
     agent_tasks: int | None = None
     type_agents: int | None = None
     running: Sequence[Running] = ()
@@ -89,7 +90,11 @@ def _project_refusal(facts: StartFacts) -> GitWorkerError | None:
 
 
 def _agent_refusal(facts: StartFacts) -> GitWorkerError | None:
-    if facts.agent_state != AgentState.PAUSED:
+    """Return the refusal of a paused agent.
+
+    A paused agent that has a task waits for the end of a limit: then it continues that work.
+    """
+    if facts.agent_state != AgentState.PAUSED or (facts.agent_has_task and facts.has_begun):
         return None
     return Refused(
         f"agent {facts.agent} is paused, so it does not start on {facts.task}",

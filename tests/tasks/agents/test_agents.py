@@ -4,7 +4,7 @@ import pytest
 
 from gitworker.agents.finish import Ending
 from gitworker.errors import GitWorkerError, NotFound, Refused
-from gitworker.lifecycle.fail import fail, pause, recover
+from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.registered.change_agent import change_agent
 from gitworker.lifecycle.timeouts import apply_due
 from gitworker.model.task_spec import TaskSpec
@@ -13,6 +13,7 @@ from gitworker.observe.workers.status_text import render_status
 from gitworker.service.results import to_json
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_specs import insert_task_spec
+from gitworker.tasks.admission.admit import require_admitted
 from gitworker.tasks.agents.read_agents import (
     find_unfit,
     json_agent,
@@ -75,6 +76,37 @@ def test_a_limit_pauses_it_and_silence_makes_it_unresponsive(world: World) -> No
     apply_due(session, [(world.worker("ada"), WorkerEvent.EXPIRE)], [])
     assert state(world) == "IDLE"
     world.require_sound()
+
+
+def test_a_paused_agent_releases_its_task(world: World) -> None:
+    """An agent that waits for a limit is IDLE again if its task is cancelled or stopped."""
+    register(world)
+    session = world.session()
+    for worker, task in (("ada-1", "t1"), ("ada-2", "t2")):
+        world.working(worker, task, {"a": "1\n"})
+        pause(session, worker)
+        assert state(world) == "PAUSED"
+        if task == "t1":
+            cancel(session, worker)
+        else:
+            stop(session, worker, reason="stopped by hq")
+        assert (state(world), read_agent(session, "ada").agent.task) == ("IDLE", None)
+    world.require_sound()
+
+
+def test_a_paused_agent_may_continue_its_own_task(world: World) -> None:
+    """A limit of the vendor refuses new tasks, but not the work that waits for its end."""
+    register(world, tasks=2)
+    world.working("ada-1", "t1", {"a": "1\n"})
+    session = world.session()
+    pause(session, "ada-1")
+    ask = {"agent_type": "command", "type_agents": None}
+    with session.store.read() as reader:
+        require_admitted(reader, session.paths, worker="ada-1", task="t1", has_begun=True, **ask)
+        with pytest.raises(Refused, match="agent ada is paused"):
+            require_admitted(
+                reader, session.paths, worker="ada-2", task="t2", has_begun=False, **ask
+            )
 
 
 def test_an_agent_that_stays_silent_is_shut_down(world: World) -> None:

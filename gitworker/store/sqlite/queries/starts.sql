@@ -4,8 +4,8 @@ SELECT t.held, t.budget_tokens, t.tokens_used, p.id, p.status, p.max_concurrent_
 FROM projects AS p LEFT JOIN tasks AS t ON t.id = :task
 WHERE p.id = COALESCE((SELECT project_id FROM tasks WHERE id = :task), :project);
 
--- name: of_agent — the state and the limit of an agent
-SELECT id, state, max_concurrent_tasks FROM agents
+-- name: of_agent — the state, the limit and the task of an agent
+SELECT id, state, max_concurrent_tasks, current_task_id FROM agents
 WHERE COALESCE(NULLIF(name, ''), id) = :agent AND state <> 'SHUTDOWN';
 
 -- name: paths — the paths that a task declares
