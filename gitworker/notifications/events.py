@@ -17,7 +17,6 @@ from gitworker.notifications.rules_notify import (
 from gitworker.observe.inbox.rules import budget_command, budget_words, stops_work
 from gitworker.store.attention.notifications import is_notified
 from gitworker.store.attention.questions import unanswered_questions
-from gitworker.store.messages.inboxes import last_hand_in
 from gitworker.store.records.reviews import find_review
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.projects import DEFAULT, all_projects
@@ -86,7 +85,7 @@ def _workers(reader: Reader, *, is_final: bool) -> Iterator[Event]:
             text = one.last_error or ""
         else:
             review = find_review(reader, one.worker_id, one.task_id, "requested")
-            key = f"{last_hand_in(reader, one.worker_id, one.task_id)}"
+            key = f"{review.id if review else one.version}"
             title = f"{one.task} of {one.worker_id} waits for its review"
             text = (review.note if review else "") or ""
         yield Event(

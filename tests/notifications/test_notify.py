@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gitworker import clock
+from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.errors import Conflict, NotFound, Unavailable
 from gitworker.fsck.finding import Finding, Level
 from gitworker.fsck.quick.notify_checks import check_notifications
@@ -17,11 +19,14 @@ from gitworker.notifications.send import KILLED, send_new_events, send_test
 from gitworker.notifications.start_job import start_notify_job
 from gitworker.processes.jobs import BACKGROUND
 from gitworker.questions.ask import ask
+from gitworker.questions.reply import reply
 from gitworker.service.service import open_repository
 from gitworker.store.scheduling.projects import charge_project
-from gitworker.tasks.projects.change_project import add_project
+from gitworker.tasks.projects.change_project import add_project, edit_project
 from gitworker.tasks.projects.rules_project import ProjectFields
 from gitworker.tasks.queue.rules_fields import TaskFields
+from gitworker.workers.cancel import cancel
+from gitworker.workers.review import reject
 from gitworker.workers.spawn import SpawnRequest, spawn
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
@@ -99,6 +104,27 @@ def test_each_event_is_sent_once(quiet: World, receiver: Receiver) -> None:
         note(command, str(bodies))
     listed = open_repository(str(quiet.root)).notifications()
     assert [one.error for one in listed.sent] == [None] * 4
+
+
+def test_old_events_are_forgotten(quiet: World, receiver: Receiver) -> None:
+    """Retention deletes old events, but none that is current: it would be sent once more."""
+    four_events(quiet)
+    switch_on(quiet, receiver)
+    send(quiet)
+    session = quiet.session()
+    old = PruneRequest(clock.now_ms() + 1, frozenset(), 0, archiving=False)
+    prune(session.store, session.paths, old)
+    assert len(quiet.query("SELECT key FROM notifications")) == 4
+    send(quiet)
+    assert len(receiver.titles) == 4
+    reply(session, "login", "8080")
+    reject(session, "docs", note="More")
+    cancel(session, "web")
+    edit_project(session, "shop", ProjectFields(budget=5000))
+    prune(session.store, session.paths, old._replace(cutoff_ms=1))
+    assert len(quiet.query("SELECT key FROM notifications")) == 4
+    prune(session.store, session.paths, old)
+    assert quiet.query("SELECT key FROM notifications") == []
 
 
 def test_two_questions_of_a_task(quiet: World, receiver: Receiver) -> None:

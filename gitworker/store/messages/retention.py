@@ -68,11 +68,15 @@ def delete_old_dead_letters(writer: Writer, cutoff_ms: int) -> None:
 
 
 def delete_leftovers(writer: Writer, *, cutoff_ms: int, budgets_cutoff_ms: int) -> None:
-    """Delete attempts at messages that do not exist, and old rewrites, runs and send budgets."""
+    """Delete attempts at messages that do not exist, and old rewrites, runs and send budgets.
+
+    Old notifications are deleted, too, unless the event that they name may still be current.
+    """
     writer.run("retention.delete_stray_deliveries")
     writer.run("retention.delete_old_rewrites", cutoff_ms=cutoff_ms)
     writer.run("retention.delete_old_runs", cutoff_ms=cutoff_ms)
     writer.run("retention.delete_old_budgets", cutoff_ms=budgets_cutoff_ms)
+    writer.run("retention.delete_old_notifications", cutoff_ms=cutoff_ms)
 
 
 def blob_refs(reader: Reader, after: int, *, until: int) -> set[str]:

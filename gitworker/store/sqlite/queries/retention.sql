@@ -119,3 +119,16 @@ INSERT OR IGNORE INTO meta (key, value) VALUES ('gitworker_upkeep_ms', CAST(:now
 -- name: claim_upkeep — begin upkeep, unless another process was faster
 UPDATE meta SET value = CAST(:now AS TEXT)
 WHERE key = 'gitworker_upkeep_ms' AND CAST(value AS INTEGER) = :seen;
+
+-- name: delete_old_notifications — forget old events, except those that would be sent once more
+DELETE FROM notifications
+WHERE ended_at_ms < :cutoff_ms AND key NOT IN (
+    SELECT 'question:' || message_id FROM questions WHERE state = 'open'
+    UNION ALL SELECT 'failure:' || worker_id || ':' || version FROM workers WHERE state = 'FAILED'
+    UNION ALL SELECT 'budget:task:' || id || ':' || budget_tokens FROM tasks
+    WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens
+    UNION ALL SELECT 'budget:project:' || id || ':' || budget_limit FROM projects
+    WHERE budget_limit IS NOT NULL AND total_tokens_used >= budget_limit
+) AND NOT EXISTS (
+    SELECT 1 FROM workers WHERE state = 'IN_REVIEW' AND key LIKE 'review:' || worker_id || ':%'
+);
