@@ -74,7 +74,9 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
         messages = list(_messages(reader, session, limit))
         known = {one.source for one in (*workers, *messages) if one.kind != MESSAGE}
         troubles = troubles_of_others(reader, session, known)
-        items = [*workers, *troubles, *_budgets(reader), *messages]
+        named = {(one.task, one.command) for one in workers}  # a paused worker names its budget
+        budgets = [one for one in _budgets(reader) if (one.task, one.command) not in named]
+        items = [*workers, *troubles, *budgets, *messages]
     items.sort(key=lambda item: (URGENCY.index(item.kind), item.since_ms))
     shown = with_findings(session, items[:limit])
     return Inbox(session.actor, clock.now_ms(), tuple(shown), has_more=len(items) > limit)

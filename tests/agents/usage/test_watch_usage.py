@@ -65,6 +65,8 @@ def test_a_task_over_its_budget_is_paused(auth: SupervisedWorker, tmp_path: Path
     inbox = ok(root, "inbox")
     assert inbox.startswith("blocked auth ")
     assert f": {WORDS}\n    {EDIT}" in inbox
+    items = run(root, "inbox", "--json").document["items"]
+    assert [(one["kind"], one["source"]) for one in items] == [("blocked", "auth")]
     assert WORDS in ok(root, "show", "auth")
     waited = run(root, "wait", "auth", "--for", "verdict")
     assert f"its agent ended and has no tokens left: {WORDS}" in waited.err, waited
