@@ -63,6 +63,9 @@ SETTING_TEXTS = {
     "agents_auto_resume": "Whether `exec` and `spawn … -- CMD` resume their agent if its work comes"
     " back: changes requested, a conflict, failed verify commands.",
     "agents_rounds": "The number of times that an agent is resumed at most.",
+    "agents_prices": "Prices of models or agents for the costs that are shown, one"
+    " `NAME=INPUT/OUTPUT/CACHED` a line, in dollars for a million tokens"
+    " (`claude-sonnet-4-5=3/15/0.3`); without `/CACHED`, cached tokens cost as much as others.",
     "agents_limits": "Agents of one kind at once, one `NAME=NUMBER` a line (`claude=2`; `command`"
     " is a command of your own). It limits `run` and agents that are started by hand.",
     "agent_hand_in": "Whether an agent's hook hands committed work in at the end of a turn.",

@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     agents_auto_resume: bool = False
     agents_rounds: int = 3
     agents_limits: tuple[str, ...] = ()  # NAME=NUMBER: agents of one kind at once
+    agents_prices: tuple[str, ...] = ()  # NAME=INPUT/OUTPUT[/CACHED]: dollars per million tokens
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
     message_max_unread: int = 10_000
@@ -249,6 +250,8 @@ def _checked(name: str, value: object, origin: str) -> object:
         raise InvalidSetting(f"{origin}: {key_of(name)} has a NUL byte")
     if name == "agents_limits" and isinstance(value, tuple):
         _require_type_limits(value, origin)
+    if name == "agents_prices" and value and isinstance(value, tuple):
+        _require_prices(value, origin)
     if name == "orchestrator_quiet_hours" and value and not HOURS.fullmatch(str(value)):
         raise InvalidSetting(f"{origin}: {key_of(name)} is {value!r}, not HH:MM-HH:MM")
     if name == "notify_urls" and isinstance(value, tuple) and not all(map(is_url, value)):
@@ -265,6 +268,17 @@ def _checked(name: str, value: object, origin: str) -> object:
                 f"{origin}: {key_of(name)} is {value!r}; it may only refer to '{{repository}}'"
             )
     return value
+
+
+def _require_prices(lines: tuple[str, ...], origin: str) -> None:
+    from gitworker.model.tokens.prices import parse_prices  # 1 ms, only with prices
+
+    try:
+        parse_prices(lines)
+    except ValueError as error:
+        raise InvalidSetting(
+            f"{origin}: agents.prices has {str(error)!r}, which is not NAME=INPUT/OUTPUT/CACHED"
+        ) from None
 
 
 def _require_type_limits(lines: tuple[str, ...], origin: str) -> None:

@@ -23,7 +23,7 @@ from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.records.run_results import RunReportRow, count_runs, record_report
 from gitworker.store.scheduling.starts import find_spent
-from gitworker.store.scheduling.usage import Usage, record_usage
+from gitworker.store.scheduling.usage import RunOwner, record_usage
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import Submission, submit
@@ -75,8 +75,8 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
         if ending.tools is not None:
             publish_tool_uses(writer, ending.tools, worker=run.worker, task=run.task, run=run.id)
         if ending.report is not None:
-            usage = Usage(*ending.report[2:5])
-            record_usage(writer, run.id, usage, worker=run.worker, task=run.task)
+            owner = RunOwner(run.worker, run.task, ending.report.agent)
+            record_usage(writer, run.id, ending.report.usage, owner)
         record_report(writer, run.id, _report(outcome, ending.report))
         record_end(
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,
@@ -95,8 +95,7 @@ def _report(outcome: Outcome, report: RunReport | None) -> RunReportRow:
     failure = report.failure
     return RunReportRow(
         outcome=outcome.kind, agent=report.agent, session=report.session,
-        input_tokens=report.input_tokens, output_tokens=report.output_tokens,
-        cost_usd=report.cost_usd, failure=failure.kind if failure else None,
+        **report.usage._asdict(), failure=failure.kind if failure else None,
         resets_at_ms=failure.resets_at_ms if failure else None,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from gitworker.agents.process.signals import Signals
 from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import request_text, shell_status
 from gitworker.errors import GitWorkerError
+from gitworker.store.scheduling.starts import tokens_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ def supervise(
         session = open_session()
         worker = require_worker(post, name)  # the session may have published a commit
         prompt = find_return_prompt(session, worker)
-    words = request.words if agent is None else agent.words(post.paths, worker)
+    words = request.words
+    if agent is not None:
+        with post.store.read() as reader:
+            left = tokens_left(reader, worker.task)
+        words = agent.words(post.paths, worker, left=left)
     transcript = None if agent is None else agent.transcript()
     signals = Signals()
     try:
@@ -164,7 +169,6 @@ def _supervise_run(
     """Supervise a running agent until its end."""
     from gitworker.agents.monitor import Monitor
     from gitworker.agents.run_heartbeats import RunHeartbeats
-    from gitworker.agents.usage.watch_usage import UsageWatch
     from gitworker.config import Settings
 
     signals, streams, transcript = around
@@ -185,7 +189,7 @@ def _supervise_run(
     watch = Monitor(
         post, run, signals=signals, streams=streams, heartbeats=heartbeats,
         looks=[_looks(session, run, request.agent, transcript), _settings(session, heartbeats)],
-        spent=str if transcript is None else UsageWatch(post, run, transcript).spent,
+        spent=_spent(post, run, request.agent, transcript),
         ends_itself=request.agent is not None and request.agent.adapter.speaks_acp,
     )  # fmt: skip
     grace_s = _stop_grace(post, settings)
@@ -228,6 +232,17 @@ def _publish_start(session: Session, run: AgentRun) -> None:
     from gitworker.lifecycle.state_files import publish_views
 
     _try(lambda: publish_views(session, run.worker))
+
+
+def _spent(
+    post: LaunchContext, run: AgentRun, agent: AgentCall | None, transcript: Transcript | None
+) -> Callable[[], str]:
+    """Return the call that records new tokens and names a budget that is used up."""
+    from gitworker.agents.usage.watch_usage import UsageWatch
+
+    if agent is None or transcript is None:
+        return str
+    return UsageWatch(post, run, transcript, agent=agent.adapter.name).spent
 
 
 def _looks(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.liveness.rules import is_expected_to_report, is_lost_at_work
+from gitworker.model.tokens.prices import Cost, json_cost, parse_prices
 from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.logs.tail import find_agent_log, last_lines
 from gitworker.store.records.run_results import RunResult, find_run_result
@@ -26,12 +27,13 @@ class LastRun:
     """A run of the worker's present task; `lines` are the last output of one that gave no result.
 
     `end`: it ended for this reason ("" if it succeeded) and handed nothing in, and no other process
-    works as the worker.
+    works as the worker. `cost`: None if it is not known.
     """
 
     result: RunResult
     end: str | None
     lines: tuple[str, ...]
+    cost: Cost | None = None
 
     @property
     def paused_at_ms(self) -> int | None:
@@ -55,7 +57,7 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
     if result is None:
         return None
     end = _end(result, worker)
-    last = LastRun(result, end, ())
+    last = LastRun(result, end, (), result.cost(parse_prices(session.settings.agents_prices)))
     log = None
     if last.has_failed or last.is_idle:
         log = find_agent_log(session.paths.logs, worker)
@@ -67,7 +69,7 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
     shown = [row for row in rows[-LINES_SHOWN:] if row]
     if not shown:  # the lower part of a screen may be empty
         shown = [row for row in rows if row][-LINES_SHOWN:]
-    return LastRun(result, end, tuple(shown))
+    return replace(last, lines=tuple(shown))
 
 
 def _is_sum(line: str) -> bool:
@@ -79,7 +81,7 @@ def usage_text(last: LastRun) -> str:
     """Return the tokens and the cost that a known agent has reported."""
     result = last.result
     text = f"{result.agent}: {result.input_tokens or 0} tokens in, {result.output_tokens or 0} out"
-    return f"{text}, ${result.cost_usd:.2f}" if result.cost_usd else text
+    return f"{text}, {last.cost.text}" if last.cost and last.cost.usd else text
 
 
 def _end(result: RunResult, worker: Worker) -> str | None:
@@ -106,7 +108,7 @@ def json_last_run(last: LastRun | None) -> dict[str, Any] | None:
         "exit_status": result.exit_status, "reason": result.reason, "idle": last.is_idle,
         "lines": list(last.lines), "outcome": result.outcome, "agent": result.agent,
         "session": result.session, "input_tokens": result.input_tokens,
-        "output_tokens": result.output_tokens, "cost_usd": result.cost_usd,
-        "failure": result.failure,
+        "output_tokens": result.output_tokens, "cached_tokens": result.cached_tokens,
+        "model": result.model, **json_cost(last.cost), "failure": result.failure,
         "resets_at": None if result.resets_at_ms is None else clock.iso_utc(result.resets_at_ms),
     }  # fmt: skip

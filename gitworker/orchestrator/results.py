@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.model.tokens.prices import json_cost
 from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_limit
@@ -33,6 +34,7 @@ from gitworker.tasks.rules_task_list import LISTED
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from gitworker.model.tokens.prices import Cost
     from gitworker.orchestrator.facts import Picture, Slot
     from gitworker.orchestrator.rules_next import Plan
     from gitworker.session import Session
@@ -47,7 +49,7 @@ class RunSummary(NamedTuple):
     """The results of a run by task, its exit status, and the command that comes next.
 
     `others` counts the further tasks that have not ended. `spent` is the use of its budget in
-    words, if that is used up.
+    words, if that is used up. `tokens` and `cost` are those of its agents.
     """
 
     results: tuple[TaskResult, ...]
@@ -55,6 +57,8 @@ class RunSummary(NamedTuple):
     next_command: str | None
     others: Mapping[Result, int] = MappingProxyType({})
     spent: str = ""
+    tokens: int = 0
+    cost: Cost | None = None
 
 
 def with_open(reader: Reader, scope: Collection[str]) -> set[str]:
@@ -115,7 +119,9 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
         (one.task, one.result.value, one.worker or NOTHING, one.detail) for one in found.results
     ]
     spent = [f"{found.spent}; the same command continues the work"] if found.spent else []
-    last = [totals(found.results, found.others), *spent]
+    cost = f", {found.cost.text}" if found.cost else ""
+    used = [f"used {found.tokens:,} tokens{cost}"] if found.tokens else []
+    last = [totals(found.results, found.others), *used, *spent]
     return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
 
 
@@ -131,7 +137,7 @@ def json_summary(found: RunSummary) -> dict[str, Any]:
         ],
         "others": {result.value: number for result, number in found.others.items()},
         "exit_status": found.status, "next": found.next_command,
-        "budget": found.spent or None,
+        "budget": found.spent or None, "tokens_used": found.tokens, **json_cost(found.cost),
     }  # fmt: skip
 
 

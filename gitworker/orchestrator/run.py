@@ -247,7 +247,7 @@ class _Work:
             lands=self.order.lands, is_interrupted=self.interrupts.number > 0,
             commands={task: one.command for task, one in self._hindered().items()},
             spent=self.spending.words if self.spending.is_over else "",
-        )  # fmt: skip
+        )._replace(tokens=self.spending.count(), cost=self.spending.cost())  # fmt: skip
 
     def _look(self) -> None:
         """Read the facts, report the changes, and decide."""
@@ -343,7 +343,7 @@ class _Work:
             del self.checks[worker]
             if isinstance(job, QaJob):
                 verdict = job.verdict()
-                self.spending.others += job.tokens
+                self.spending.add(job.agent, job.usage)
                 self.verified[worker] = (job.version, verdict is not None)
                 if verdict is None:
                     self._say(f"{worker} has no valid verdict: its work waits for a person")

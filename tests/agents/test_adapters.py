@@ -66,7 +66,7 @@ def test_agent_of_the_user(auth: SupervisedWorker) -> None:
         ("own", "handed_in", 4)
     ]
     assert re.search(
-        r"^run .*Z  own, handed in, \d+s, 7 tokens$", ok(root, "task", "show", "t2"), re.M
+        r"^run .*Z  own, handed in, \d+s, 7 tokens, \$0\.50$", ok(root, "task", "show", "t2"), re.M
     )
     for by, name in (("task", "t2"), ("project", "default"), ("agent", "own")):
         (used,) = run(root, "stats", "--by", by, "--json").document["usage"]

@@ -43,7 +43,7 @@ def test_precedence() -> None:
 
 FORMS = {
     "agents_limits": "x=1", "orchestrator_quiet_hours": "22:00-07:00", "notify_urls": "json://x",
-    "notify_events": "review",
+    "notify_events": "review", "agents_prices": "x=1/2",
 }  # fmt: skip
 
 
@@ -72,6 +72,16 @@ def test_limits_of_kinds_of_agents() -> None:
     for line in ("claude", "claude=x", "=2", "my agent=2"):
         with pytest.raises(Invalid, match="is not NAME=NUMBER"):
             load(None, {"worker.agents.limits": line})
+
+
+def test_prices() -> None:
+    """Each line of agents.prices is NAME=INPUT/OUTPUT, or has a price of the cache, too."""
+    lines = ("claude=3/15/0.3", "codex=1.25/10")
+    assert load(f'[agents]\nprices = ["{lines[0]}", "{lines[1]}"]').agents_prices == lines
+    assert load(None, {"worker.agents.prices": ""}).agents_prices == ()
+    for line in ("claude", "claude=3", "claude=a/b"):
+        with pytest.raises(Invalid, match="is not NAME=INPUT/OUTPUT/CACHED"):
+            load(None, {"worker.agents.prices": line})
 
 
 def test_quiet_hours() -> None:

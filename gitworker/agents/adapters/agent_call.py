@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from gitworker.agents.adapters.rules_adapter import Adapter
+from gitworker.agents.adapters.rules_adapter import Adapter, named_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,10 +29,11 @@ handed in for review when you end. Do not push, and do not switch branches.
 class AgentCall:
     """A known agent with the options of one run.
 
-    `prompt` replaces the task's text; `session` continues an earlier conversation.
+    `prompt` replaces the task's text; `session` continues an earlier conversation. `prices` are
+    those of the settings.
     """
 
-    __slots__ = ("_attached", "adapter", "options", "prompt", "session")
+    __slots__ = ("_attached", "adapter", "options", "prices", "prompt", "session")
 
     def __init__(
         self,
@@ -41,8 +42,10 @@ class AgentCall:
         options: Sequence[str] = (),
         prompt: str | None = None,
         session: str | None = None,
+        prices: Sequence[str] = (),
     ) -> None:
         self.adapter = adapter
+        self.prices = tuple(prices)
         self.options = tuple(options)
         self.prompt = prompt
         self.session = session
@@ -54,10 +57,11 @@ class AgentCall:
         options = ["--", *self.options] if self.options else []
         return ["--agent", self.adapter.name, *options]
 
-    def words(self, paths: StatePaths, worker: Worker) -> list[str]:
+    def words(self, paths: StatePaths, worker: Worker, *, left: int | None = None) -> list[str]:
         """Return the words of the run; the placeholders of every command remain in them.
 
-        Our MCP server and our hooks are attached; `variables` are then those of this run.
+        Our MCP server and our hooks are attached; `variables` are then those of this run. `left`
+        are the tokens that the task may still use (None: any number).
         """
         from gitworker.agents.adapters.attach_run import attach_run  # 15 ms, for known agents only
 
@@ -67,8 +71,9 @@ class AgentCall:
         run = attach_run(self.adapter.attach, worker, self.options, os.environ)
         self._attached = run.variables
         words = self.adapter.words(
-            options=run.options, session=self.session, paths=places, attached=run.words
-        )
+            options=run.options, session=self.session, paths=places, attached=run.words,
+            budget_usd=self._budget_usd(left),
+        )  # fmt: skip
         if not self.adapter.speaks_acp:
             return words
         return [*ACP_CLIENT, *self.adapter.client_options(self.session), "--", *words]
@@ -76,6 +81,21 @@ class AgentCall:
     def variables(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with the variables of the agent, and those that attach us."""
         return {**self.adapter.variables(), **env, **self._attached}
+
+    def _budget_usd(self, left: int | None) -> float | None:
+        """Return the most that these tokens can cost; None without a limit or a price.
+
+        The tokens decide when an agent is stopped. This is a second limit, for an agent that runs
+        on although we were killed, so it is never the lower one.
+        """
+        if left is None or not (self.adapter.budget and self.prices):
+            return None
+        from gitworker.model.tokens.prices import find_price, most_usd, parse_prices
+
+        price = find_price(
+            parse_prices(self.prices), agent=self.adapter.name, model=named_model(self.options)
+        )
+        return None if price is None else most_usd(price, left)
 
     @property
     def prompt_words(self) -> list[str]:

@@ -38,7 +38,8 @@ def find_agent(
     adapter = find_adapter(session, name)
     _require_installed(adapter, options)
     last = None if continued is None else _last_session(session, adapter, continued)
-    return AgentCall(adapter, options=options, prompt=prompt, session=last)
+    prices = session.settings.agents_prices
+    return AgentCall(adapter, options=options, prompt=prompt, session=last, prices=prices)
 
 
 def require_agent_type(session: Session, name: str, command: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from gitworker.agents.adapters.rules_failure import Failure, failure_text
 if TYPE_CHECKING:
     from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.agents.adapters.transcript import Transcript
+    from gitworker.store.scheduling.usage import Usage
 
 READ_S = 5.0  # for so long the rest of the output is read before the run counts as ended
 
@@ -19,9 +20,7 @@ class RunReport(NamedTuple):
 
     agent: str
     session: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cost_usd: float | None
+    usage: Usage
     failure: Failure | None
 
     @property
@@ -38,6 +37,5 @@ def report_of(transcript: Transcript, call: AgentCall) -> RunReport:
     transcript.wait_end(READ_S)
     facts = transcript.facts
     return RunReport(
-        call.adapter.name, facts.session or call.session, facts.input_tokens,
-        facts.output_tokens, facts.cost_usd, transcript.failure,
-    )  # fmt: skip
+        call.adapter.name, facts.session or call.session, facts.usage, transcript.failure
+    )

@@ -11,9 +11,11 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 ACP = "acp"
 STREAMS = ("text", "claude", "codex", "gemini", "opencode", "pi", ACP)
 INPUTS = ("", "prompt")
-LISTS = ("command", "resume", "env", "version", "probe", "permissions")
+LISTS = ("command", "resume", "env", "version", "probe", "permissions", "budget")
 ATTACH = "{attach}"
 OPTIONS = "{options}"
+BUDGET = "{budget}"
+MODEL = "--model"
 COMMAND = "{command}"
 ATTACHED = ("", "claude", "codex", "qwen", "opencode")
 # Of the Agent Client Protocol: the kinds of tools, and our answers to requests for them.
@@ -40,6 +42,7 @@ class Adapter(NamedTuple):
     probe: tuple[str, ...] = ()
     permissions: tuple[str, ...] = ()
     mode: str = ""
+    budget: tuple[str, ...] = ()
 
     @property
     def has_program(self) -> bool:
@@ -79,13 +82,21 @@ class Adapter(NamedTuple):
         session: str | None,
         paths: Mapping[str, str],
         attached: Sequence[str] = (),
+        budget_usd: float | None = None,
     ) -> list[str]:
         """Return the words of a run; `session` continues an earlier one, if the agent can.
 
-        `attached` are the words that attach our MCP server and our hooks.
+        `attached` are the words that attach our MCP server and our hooks. With `budget_usd` the
+        agent gets its own limit in dollars, unless the options contain one.
         """
         chosen = self.resume if session is not None and self.resume else self.command
-        inserted = {OPTIONS: options, ATTACH: attached}
+        has_own = any(one.partition("=")[0] in self.budget[:1] for one in options)
+        budget = () if budget_usd is None or has_own else self.budget
+        usd = f"{budget_usd or 0:.2f}"
+        inserted = {
+            OPTIONS: options, ATTACH: attached,
+            BUDGET: [one.replace("{usd}", usd) for one in budget],
+        }  # fmt: skip
         return _filled(chosen, inserted, {**paths, "session": session or ""})
 
     def probe_words(self, command: Sequence[str], paths: Mapping[str, str]) -> list[str]:
@@ -112,6 +123,15 @@ def parse_adapter(
     if not adapter.command:
         raise Invalid(f"{place} has no command")
     return adapter
+
+
+def named_model(options: Sequence[str]) -> str | None:
+    """Return the model that the options of a run name: `--model NAME` or `--model=NAME`."""
+    for at, word in enumerate(options):
+        name, equals, value = word.partition("=")
+        if name == MODEL:
+            return value if equals else next(iter(options[at + 1 :]), None)
+    return None
 
 
 def _checked(place: str, field: str, value: object) -> object:

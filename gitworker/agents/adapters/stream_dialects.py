@@ -25,8 +25,12 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
         facts.session = str(event["session_id"])
     if kind == "assistant" and not event.get("is_api_error_message"):  # the result repeats that
         message = _table(event.get("message"))
+        facts.name_model(message.get("model"))
         if usage := _table(message.get("usage")):
-            facts.add_step(message.get("id"), _claude_input(usage), usage.get("output_tokens"))
+            facts.add_step(
+                message.get("id"), _claude_input(usage), usage.get("output_tokens"),
+                usage.get("cache_read_input_tokens"),
+            )  # fmt: skip
         for block in _tables(message.get("content")):
             if block.get("type") == "text":
                 yield from _text(block.get("text"))
@@ -51,8 +55,12 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
 
 def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
     usage = _table(event.get("usage"))
-    facts.input_tokens = facts.output_tokens = facts.cost_usd = None  # the totals of the run
-    facts.add_usage(_claude_input(usage), usage.get("output_tokens"), event.get("total_cost_usd"))
+    facts.input_tokens = facts.output_tokens = None  # the totals of the run
+    facts.cached_tokens = facts.cost_usd = None
+    facts.add_usage(
+        _claude_input(usage), usage.get("output_tokens"),
+        cached=usage.get("cache_read_input_tokens"), cost=event.get("total_cost_usd"),
+    )  # fmt: skip
     if event.get("is_error"):
         error = event.get("error")
         text = event.get("result") or (_table(error).get("message") or error) or "it failed"
@@ -65,8 +73,7 @@ def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
 
 def _claude_input(usage: Event) -> int:
     """Return the tokens that the model was given, those of the cache included."""
-    given = [usage.get(name) for name in CLAUDE_INPUT]
-    return sum(one for one in given if isinstance(one, int))
+    return _total(*(usage.get(name) for name in CLAUDE_INPUT))
 
 
 def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:
@@ -80,7 +87,10 @@ def read_codex(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield from _codex_item(item, facts)
     elif kind == "turn.completed":
         usage = _table(event.get("usage"))
-        facts.add_usage(usage.get("input_tokens"), usage.get("output_tokens"))
+        facts.add_usage(
+            usage.get("input_tokens"), usage.get("output_tokens"),
+            cached=usage.get("cached_input_tokens"),
+        )  # fmt: skip
         facts.failure = None  # errors before it were retried
         yield end_line(facts)
     elif kind in ("error", "turn.failed"):
@@ -117,6 +127,7 @@ def read_gemini(event: Event, facts: StreamFacts) -> Iterator[str]:
         facts.partial = ""
     if kind == "init":
         facts.session = str(event.get("session_id"))
+        facts.name_model(event.get("model"))
     elif kind == "message" and event.get("role") == "assistant":
         yield from _text(event.get("content"))
     elif kind == "tool_use":
@@ -132,7 +143,9 @@ def read_gemini(event: Event, facts: StreamFacts) -> Iterator[str]:
             yield f"! {_short(text)}"
         if kind == "result":
             stats = _table(event.get("stats"))
-            facts.add_usage(stats.get("input_tokens"), stats.get("output_tokens"))
+            facts.add_usage(
+                stats.get("input_tokens"), stats.get("output_tokens"), cached=stats.get("cached")
+            )
             yield end_line(facts)
 
 
@@ -152,7 +165,11 @@ def read_opencode(event: Event, facts: StreamFacts) -> Iterator[str]:
         )
     elif kind == "step_finish":
         tokens = _table(part.get("tokens"))
-        facts.add_usage(tokens.get("input"), tokens.get("output"), part.get("cost"))
+        cache = _table(tokens.get("cache"))
+        facts.add_usage(
+            _total(tokens.get("input"), cache.get("read"), cache.get("write")),
+            tokens.get("output"), cached=cache.get("read"), cost=part.get("cost"),
+        )  # fmt: skip
     elif kind == "error":
         error = _table(event.get("error"))
         data = _table(error.get("data"))
@@ -181,10 +198,13 @@ def _pi_message(message: Event, facts: StreamFacts) -> Iterator[str]:
     for block in _tables(message.get("content")):
         if block.get("type") == "text":
             yield from _text(block.get("text"))
+    facts.name_model(message.get("model"))
     usage = _table(message.get("usage"))
-    given = [usage.get(name) for name in ("input", "cacheRead", "cacheWrite")]
-    cost = _table(usage.get("cost")).get("total")
-    facts.add_usage(sum(one for one in given if isinstance(one, int)), usage.get("output"), cost)
+    facts.add_usage(
+        _total(*(usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))),
+        usage.get("output"), cached=usage.get("cacheRead"),
+        cost=_table(usage.get("cost")).get("total"),
+    )  # fmt: skip
     if message.get("stopReason") == "error":
         text = str(message.get("errorMessage") or "it failed")
         facts.fail(text)
@@ -213,7 +233,10 @@ def read_acp(event: Event, facts: StreamFacts) -> Iterator[str]:
         yield f"! {asked}: {_short(str(event.get('title')))}"
     elif kind == "turn":
         usage = _table(event.get("usage"))
-        facts.add_usage(usage.get("inputTokens"), usage.get("outputTokens"))
+        facts.add_usage(
+            usage.get("inputTokens"), usage.get("outputTokens"),
+            cached=usage.get("cachedReadTokens"),
+        )  # fmt: skip
         if event.get("reason") == "cancelled":
             yield "! the turn was cancelled"
         elif event.get("reason") != "end_turn":
@@ -277,6 +300,11 @@ def _tool(facts: StreamFacts, name: object, arguments: object) -> str:
     line = tool_line(name, arguments)
     facts.tools.add(line)
     return line
+
+
+def _total(*tokens: object) -> int:
+    """Return the sum of those values that are numbers."""
+    return sum(one for one in tokens if isinstance(one, int))
 
 
 def _text(value: object) -> Iterator[str]:

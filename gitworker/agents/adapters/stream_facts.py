@@ -9,43 +9,68 @@ from gitworker.store.scheduling.usage import Usage
 
 LAST_MS = 253_402_300_799_000  # the year 9999: a stream may contain any number
 TOKENS_MAX = 1 << 53
+MODEL_MAX = 200  # characters of the name of a model
+NO_TOKENS = (0, 0, 0)
 
 
 class StreamFacts:
-    """Facts about one run; tokens and cost are None until the agent has reported them."""
+    """Facts about one run; tokens, cost and model are None until the agent has reported them.
+
+    `cached_tokens` are those of the input that the model's vendor has read from its cache.
+    """
 
     __slots__ = (
-        "_steps", "cost_usd", "failure", "input_tokens", "output_tokens", "partial", "session",
-        "tools",
+        "_steps", "cached_tokens", "cost_usd", "failure", "input_tokens", "model",
+        "output_tokens", "partial", "session", "tools",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.session: str | None = None
         self.input_tokens: int | None = None
         self.output_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.model: str | None = None
         self.cost_usd: float | None = None
         self.failure: Failure | None = None
         self.partial = ""  # a text that arrives in parts
         self.tools = ToolUses()
-        self._steps: dict[str, tuple[int, int]] = {}
+        self._steps: dict[str, tuple[int, int, int]] = {}
 
     @property
     def usage(self) -> Usage:
         """Return the tokens and the cost so far."""
-        return Usage(self.input_tokens, self.output_tokens, self.cost_usd)
+        return Usage(
+            self.input_tokens, self.output_tokens, self.cached_tokens, self.cost_usd, self.model
+        )
 
-    def add_step(self, step: object, input_tokens: object, output_tokens: object) -> None:
+    def name_model(self, model: object) -> None:
+        """Keep the name of the model that the agent reports; the first one counts."""
+        if isinstance(model, str) and model and self.model is None:
+            self.model = model[:MODEL_MAX]
+
+    def add_step(
+        self, step: object, input_tokens: object, output_tokens: object, cached: object = None
+    ) -> None:
         """Add the tokens of one step; a later report of the same step replaces the earlier one."""
-        given, made = _sum(0, input_tokens) or 0, _sum(0, output_tokens) or 0
-        before = self._steps.get(step, (0, 0)) if isinstance(step, str) else (0, 0)
-        self.add_usage(given - before[0], made - before[1])
+        now = tuple(_sum(0, one) or 0 for one in (input_tokens, output_tokens, cached))
+        before = self._steps.get(step, NO_TOKENS) if isinstance(step, str) else NO_TOKENS
+        given, made, read = (new - old for new, old in zip(now, before, strict=True))
+        self.add_usage(given, made, cached=read)
         if isinstance(step, str):
-            self._steps[step] = (given, made)
+            self._steps[step] = (now[0], now[1], now[2])
 
-    def add_usage(self, input_tokens: object, output_tokens: object, cost: object = None) -> None:
+    def add_usage(
+        self,
+        input_tokens: object,
+        output_tokens: object,
+        *,
+        cached: object = None,
+        cost: object = None,
+    ) -> None:
         """Add the tokens and the cost of one step; values that are no numbers count as absent."""
         self.input_tokens = _sum(self.input_tokens, input_tokens)
         self.output_tokens = _sum(self.output_tokens, output_tokens)
+        self.cached_tokens = _sum(self.cached_tokens, cached)
         if isinstance(cost, int | float):
             self.cost_usd = (self.cost_usd or 0.0) + cost
 

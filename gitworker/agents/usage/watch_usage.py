@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.errors import GitWorkerError
 from gitworker.store.scheduling.starts import find_spent
-from gitworker.store.scheduling.usage import Usage, record_usage
+from gitworker.store.scheduling.usage import RunOwner, Usage, record_usage
 
 if TYPE_CHECKING:
     from gitworker.agents.adapters.transcript import Transcript
@@ -21,9 +21,12 @@ class UsageWatch:
     A report wakes the loop by SIGCHLD, which is harmless without an ended child.
     """
 
-    def __init__(self, post: LaunchContext, run: AgentRun, transcript: Transcript) -> None:
+    def __init__(
+        self, post: LaunchContext, run: AgentRun, transcript: Transcript, *, agent: str
+    ) -> None:
         self._store = post.store
         self._run = run
+        self._owner = RunOwner(run.worker, run.task, agent)
         self._facts = transcript.facts
         self._recorded = Usage()
         transcript.on_usage = lambda: os.kill(os.getpid(), signal.SIGCHLD)
@@ -36,7 +39,7 @@ class UsageWatch:
         run = self._run
         try:
             with self._store.write(durable=False) as writer:
-                record_usage(writer, run.id, usage, worker=run.worker, task=run.task)
+                record_usage(writer, run.id, usage, self._owner)
                 found = find_spent(writer, run.task)
         except GitWorkerError:  # a busy or missing database: the next look tries again
             return ""

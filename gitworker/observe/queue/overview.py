@@ -5,21 +5,26 @@ Its cost does not depend on the number of tasks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gitworker.model.tokens.prices import json_cost
 from gitworker.observe.queue.agent_use import ShownAgent, shown_agents
-from gitworker.observe.text import BLUE, CYAN, DIM, RED, YELLOW, age_text, one_line, table
+from gitworker.observe.text import BLUE, CYAN, DIM, NOTHING, RED, YELLOW, age_text, one_line, table
 from gitworker.store.records.task_queue import QueuedTask, ready_tasks
 from gitworker.store.scheduling.projects import all_projects
+from gitworker.store.scheduling.usage import spending_by_project
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitworker.model.project import Project
+    from gitworker.model.tokens.prices import Cost, Price
     from gitworker.store.api import Reader
 
 QUEUE_SHOWN = 5
 AGENTS = ("AGENT", "TYPE", "STATE", "TASKS", "USE", "TOKENS")
-BUDGETS = ("PROJECT", "STATUS", "TOKENS", "BUDGET", "USED")
+BUDGETS = ("PROJECT", "STATUS", "TOKENS", "BUDGET", "USED", "COST")
 QUEUE = ("NEXT", "PRIORITY", "AGE", "TITLE")
 COLORS = {"BUSY": CYAN, "STARTING": BLUE, "IDLE": DIM, "PAUSED": YELLOW, "UNRESPONSIVE": RED,
           "ERROR": RED}  # fmt: skip
@@ -27,10 +32,14 @@ COLORS = {"BUSY": CYAN, "STARTING": BLUE, "IDLE": DIM, "PAUSED": YELLOW, "UNRESP
 
 @dataclass(frozen=True, slots=True)
 class QueueOverview:
-    """The registered agents, the projects with a budget, and the first tasks that may start."""
+    """The registered agents, the projects, and the first tasks that may start.
+
+    `projects` are those with a budget or a known cost, `costs` the costs by project.
+    """
 
     agents: tuple[ShownAgent, ...] = ()
     projects: tuple[Project, ...] = ()
+    costs: Mapping[str, Cost] = field(default_factory=dict)
     ready: tuple[QueuedTask, ...] = ()
     has_more: bool = False
 
@@ -51,6 +60,7 @@ class QueueOverview:
                 {
                     "project": one.id, "status": one.status.value,
                     "tokens_used": one.total_tokens_used, "budget_limit": one.budget_limit,
+                    **json_cost(self.costs.get(one.id)),
                 }
                 for one in self.projects
             ],
@@ -67,12 +77,17 @@ class QueueOverview:
         }  # fmt: skip
 
 
-def read_overview(reader: Reader) -> QueueOverview:
-    """Read the overview in the caller's snapshot."""
+def read_overview(reader: Reader, prices: Mapping[str, Price]) -> QueueOverview:
+    """Read the overview in the caller's snapshot; `prices` complete the reported costs."""
     ready = ready_tasks(reader, QUEUE_SHOWN + 1)
+    spending = spending_by_project(reader)
+    costs = {name: cost for name, one in spending.items() if (cost := one.cost(prices))}
     return QueueOverview(
         tuple(shown_agents(reader)),
-        tuple(one for one in all_projects(reader) if one.budget_limit is not None),
+        tuple(
+            one for one in all_projects(reader) if one.budget_limit is not None or one.id in costs
+        ),
+        costs,
         tuple(ready[:QUEUE_SHOWN]),
         len(ready) > QUEUE_SHOWN,
     )
@@ -88,8 +103,8 @@ def render_overview(
         for one in found.agents
     ]  # fmt: skip
     budgets = [
-        (one.id, one.status.value, f"{one.total_tokens_used:,}", f"{one.budget_limit:,}",
-         _share(one.total_tokens_used, one.budget_limit or 0))
+        (one.id, one.status.value, f"{one.total_tokens_used:,}", *_of_budget(one),
+         cost.text if (cost := found.costs.get(one.id)) else NOTHING)
         for one in found.projects
     ]  # fmt: skip
     queue = [
@@ -107,5 +122,9 @@ def render_overview(
     return lines
 
 
-def _share(used: int, limit: int) -> str:
-    return f"{used / limit:.0%}" if limit else "100%"
+def _of_budget(project: Project) -> tuple[str, str]:
+    """Return the budget of a project, and the share of it that is used."""
+    limit = project.budget_limit
+    if limit is None:
+        return NOTHING, NOTHING
+    return f"{limit:,}", f"{project.total_tokens_used / limit:.0%}" if limit else "100%"

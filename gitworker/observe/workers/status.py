@@ -51,6 +51,7 @@ from gitworker.store.records.tips import all_tips
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker.config import Settings
     from gitworker.observe.queue.overview import QueueOverview
     from gitworker.observe.workstreams import WorkstreamLine
     from gitworker.session import Session
@@ -136,7 +137,7 @@ def read_status(
         operations = unfinished_operations(reader)
         events = read_newest_events(reader, EVENTS_SHOWN)
         workstreams = _workstreams(reader, moment.now_ms)
-        queue = _queue(reader)
+        queue = _queue(reader, session.settings)
         findings = _findings(reader, rows, refs, session)
     shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
     named = set(refs.values()) if every_subject else shown
@@ -158,13 +159,14 @@ def read_status(
     )
 
 
-def _queue(reader: Reader) -> QueueOverview | None:
+def _queue(reader: Reader, settings: Settings) -> QueueOverview | None:
     """Return the agents, the budgets and the next tasks; None without any of them."""
     if not has_queue(reader):
         return None
+    from gitworker.model.tokens.prices import parse_prices
     from gitworker.observe.queue.overview import read_overview  # 5 ms, only if there are any
 
-    return read_overview(reader)
+    return read_overview(reader, parse_prices(settings.agents_prices))
 
 
 def _workstreams(reader: Reader, now_ms: int) -> tuple[WorkstreamLine, ...]:

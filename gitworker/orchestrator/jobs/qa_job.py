@@ -23,7 +23,7 @@ from gitworker.orchestrator.jobs.rules_verdict import (
 from gitworker.repo.history.walk import read_diff
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.store.records.runs import find_prompt
-from gitworker.store.scheduling.usage import charge_run
+from gitworker.store.scheduling.usage import RunOwner, Usage, charge_usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +46,9 @@ class QaJob(OutputJob):
         """Start the agent; raise Refused unless the worktree is the worker's own."""
         place = require_review_place(session, worker)
         self.version = worker.version
-        self.tokens = 0
+        self.usage = Usage()
         self._session, self._worker = session, worker
-        self._agent = name or os.path.basename(words[0])
+        self.agent = name or os.path.basename(words[0])
         self._tree = self._find_tree()
         with session.store.read() as reader:
             text = find_prompt(reader, worker.task)
@@ -74,18 +74,19 @@ class QaJob(OutputJob):
     def verdict(self) -> QaVerdict | None:
         """Return the valid verdict of an ended review, or None; publish its evidence.
 
-        Its `tokens` are then known, and count for the task and its project.
+        Its `usage` is then known, and counts for the task and its project.
         """
         data = bytes(self.output)
         if self._transcript is not None:
             data = self._transcript.output(data) + self._transcript.output(None)
-            self.tokens = self._transcript.facts.usage.tokens
+            self.usage = self._transcript.facts.usage
+            owner = RunOwner(VERIFIER, self._worker.task, self.agent)
             with self._session.store.write() as writer:
-                charge_run(writer, worker=VERIFIER, task=self._worker.task, tokens=self.tokens)
+                charge_usage(writer, self.usage, owner)
         found = parse_verdict(data.decode(errors="replace"))
         if found is None or not self._tree or self._find_tree() != self._tree:
             return None
-        text = evidence_text(found, agent=self._agent, tree=self._tree)
+        text = evidence_text(found, agent=self.agent, tree=self._tree)
         with self._session.store.write() as writer:
             entry = log_message(self._worker.worker_id, self._worker.task, "qa_verdict", text)
             publish(writer, entry, now=clock.now_ms())

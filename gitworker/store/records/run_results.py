@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.model.tokens.prices import Cost, Price
     from gitworker.store.api import Reader, Writer
 
 
@@ -27,13 +30,24 @@ class RunResult(NamedTuple):
     failure: str | None
     resets_at_ms: int | None
     paused_at_ms: int | None = None
+    cached_tokens: int | None = None
+    model: str | None = None
+
+    def cost(self, prices: Mapping[str, Price]) -> Cost | None:
+        """Return the cost: the reported one, else that of its tokens by a table of prices."""
+        from gitworker.store.scheduling.usage import Usage  # it is not on the path of `exec`
+
+        usage = Usage(
+            self.input_tokens, self.output_tokens, self.cached_tokens, self.cost_usd, self.model
+        )
+        return usage.cost(prices, self.agent or "")
 
 
 class RunUsage(NamedTuple):
     """What the runs of one task, project or kind of agent have used.
 
-    `retries` are the runs after the first of each task. The cost is the reported one, in dollars;
-    None if no agent has reported any. The time of a run that is open counts until now.
+    `retries` are the runs after the first of each task. `cached_tokens` are a part of the input.
+    The time of a run that is open counts until now.
     """
 
     name: str
@@ -43,7 +57,7 @@ class RunUsage(NamedTuple):
     time_ms: int
     input_tokens: int
     output_tokens: int
-    cost_usd: float | None
+    cached_tokens: int
 
 
 class RunReportRow(NamedTuple):
@@ -54,7 +68,9 @@ class RunReportRow(NamedTuple):
     session: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
     cost_usd: float | None = None
+    model: str | None = None
     failure: str | None = None
     resets_at_ms: int | None = None
 

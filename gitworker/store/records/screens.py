@@ -138,7 +138,7 @@ def has_workstreams(reader: Reader) -> bool:
 
 
 def has_queue(reader: Reader) -> bool:
-    """Return whether an agent is registered, a project has a budget, or a task may start."""
+    """Return whether there are agents, projects with a budget or a cost, or READY tasks."""
     row = reader.row("observe.has_queue")
     return row is not None and bool(row["found"])
 

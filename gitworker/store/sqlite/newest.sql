@@ -297,7 +297,7 @@ CREATE TABLE runs (
     exit_status INTEGER,
     reason TEXT NOT NULL DEFAULT '',
     paused_at_ms INTEGER
-, pid_ns TEXT, request TEXT, log_start_bytes INTEGER, outcome TEXT, agent TEXT, session TEXT, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL, failure TEXT, resets_at_ms INTEGER);
+, pid_ns TEXT, request TEXT, log_start_bytes INTEGER, outcome TEXT, agent TEXT, session TEXT, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL, failure TEXT, resets_at_ms INTEGER, cached_tokens INTEGER, model TEXT);
 CREATE INDEX idx_runs_worker ON runs(worker_id, id);
 CREATE INDEX idx_runs_open ON runs(id) WHERE ended_at_ms IS NULL;
 CREATE TABLE archives (
@@ -522,6 +522,16 @@ CREATE TABLE notifications (
 ) WITHOUT ROWID;
 CREATE INDEX idx_notifications_begun ON notifications(begun_at_ms);
 CREATE INDEX idx_notifications_open ON notifications(key) WHERE ended_at_ms IS NULL;
+CREATE TABLE project_spending (
+    project_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    cached_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL,
+    PRIMARY KEY (project_id, agent, model)
+) WITHOUT ROWID;
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);
 INSERT INTO projects VALUES ('default', '', 1.0, 2, 'ACTIVE', 0, NULL, NULL, 0, 0, 0);

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.project import Project, RepoConfig
+from gitworker.model.tokens.prices import Cost, json_cost, parse_prices
 from gitworker.observe.text import NOTHING, field_lines, listing
 from gitworker.rules_text import masked_url
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.projects import all_projects
+from gitworker.store.scheduling.usage import spending_by_project
 from gitworker.tasks.projects.change_project import repo_of, require_project
 from gitworker.tasks.projects.rules_project import closed_by, count_at_work, count_open
 
@@ -17,23 +19,31 @@ if TYPE_CHECKING:
 
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
+    from gitworker.store.api import Reader
 
 HEAD = ("PROJECT", "STATUS", "WEIGHT", "AGENTS", "OPEN", "TOKENS", "BUDGET", "NAME")
 
 
 class ShownProject(NamedTuple):
-    """A project, the number of its tasks in each status, and its repository if it is shown."""
+    """A project, the number of its tasks in each status, its repository if it is shown, its cost.
+
+    The cost is None if nothing of it is known.
+    """
 
     project: Project
     tasks: Mapping[TaskStatus, int]
     repo: RepoConfig | None = None
+    cost: Cost | None = None
 
 
 def read_projects(session: Session) -> list[ShownProject]:
     """Read every project by id."""
     with session.store.read() as reader:
-        counts = count_by_project(reader)
-        return [ShownProject(one, counts.get(one.id, {})) for one in all_projects(reader)]
+        counts, costs = count_by_project(reader), _costs(session, reader)
+        return [
+            ShownProject(one, counts.get(one.id, {}), cost=costs.get(one.id))
+            for one in all_projects(reader)
+        ]
 
 
 def read_project(session: Session, project: str) -> ShownProject:
@@ -41,7 +51,8 @@ def read_project(session: Session, project: str) -> ShownProject:
     with session.store.read() as reader:
         found = require_project(reader, project)
         counts = count_by_project(reader).get(project, {})
-        return ShownProject(found, counts, repo_of(session, reader, project))
+        cost = _costs(session, reader).get(project)
+        return ShownProject(found, counts, repo_of(session, reader, project), cost)
 
 
 def render_projects(found: list[ShownProject], *, width: int | None, color: bool) -> str:
@@ -69,6 +80,7 @@ def render_project(found: ShownProject, *, width: int | None, color: bool) -> st
         ("weight", f"{project.credit_weight:g}"),
         ("agents", f"{project.max_concurrent_agents} at once"),
         ("tokens", f"{project.total_tokens_used:,}{budget}"),
+        ("cost", found.cost.text if found.cost else ""),
         ("notify", _target(project) or ""),
         ("tasks", tasks),
     ]
@@ -94,8 +106,8 @@ def json_project(found: ShownProject) -> dict[str, Any]:
         "project": project.id, "name": project.name, "status": project.status.value,
         "weight": project.credit_weight, "max_concurrent_agents": project.max_concurrent_agents,
         "tokens_used": project.total_tokens_used, "budget": project.budget_limit,
-        "notify": _target(project), "reason": closed.reason if closed else None,
-        "next": closed.command if closed else None,
+        **json_cost(found.cost), "notify": _target(project),
+        "reason": closed.reason if closed else None, "next": closed.command if closed else None,
         "tasks": {status.value: number for status, number in found.tasks.items()},
     }  # fmt: skip
     if repo is not None:
@@ -104,6 +116,11 @@ def json_project(found: ShownProject) -> dict[str, Any]:
             "branch": repo.default_branch, "worktrees": repo.checkout_base_path,
         }  # fmt: skip
     return fields
+
+
+def _costs(session: Session, reader: Reader) -> dict[str, Cost | None]:
+    prices = parse_prices(session.settings.agents_prices)
+    return {name: one.cost(prices) for name, one in spending_by_project(reader).items()}
 
 
 def _target(project: Project) -> str | None:

@@ -9,6 +9,7 @@ from gitworker.agents.finish import Ending, finish
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.record_start import record_start
 from gitworker.observe.inbox.read_inbox import read_inbox
+from gitworker.store.scheduling.usage import Usage
 from gitworker.store.tasks import find_task
 from gitworker.workers.start import resume
 from tests.agents.supervised import SupervisedWorker
@@ -40,7 +41,7 @@ def limited_run(auth: SupervisedWorker, failure: Failure, *, code: int = 1) -> s
             writer, session.paths, worker, actor="hq", lease_ms=60_000, pid=2**22 - 3, command="x"
         )
     ending = Ending(code)
-    ending.report = RunReport("claude", "s1", None, None, None, failure)
+    ending.report = RunReport("claude", "s1", Usage(), failure)
     started = AgentRun(record, auth.world.worker("auth"), pid=2**22 - 3, after=after)
     return finish(session, started, ending, is_attended=False).kind
 

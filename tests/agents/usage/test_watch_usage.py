@@ -84,6 +84,40 @@ def test_a_task_over_its_budget_is_paused(auth: SupervisedWorker, tmp_path: Path
     auth.world.require_sound()
 
 
+def test_prices_give_a_view_and_a_second_limit(auth: SupervisedWorker, tmp_path: Path) -> None:
+    """Tokens without a reported cost have one by the prices; the agent gets its own limit."""
+    own_agent(auth, tmp_path)
+    root = auth.world.root
+    program = tmp_path / "agent"
+    git(root, "config", "worker.agents.own.command", f"{program}\n{{budget}}\n{{options}}")
+    git(root, "config", "worker.agents.own.budget", "--most\n{usd}")
+    ok(root, "config", "agents.prices", "own=1000/5000/100")
+    ok(root, "task", "edit", "t1", "--budget", "250")
+    run(root, "exec", "auth", "--agent", "own", "-m", "Go")
+    assert (auth.world.state_dir / "words").read_text() == "--most\n"
+    # 3 steps of 60 new and 30 cached tokens of input, and 10 of output
+    usd = 3 * (60 * 1000 + 30 * 100 + 10 * 5000) / 1_000_000
+    used = {"cost_usd": usd, "estimated_usd": usd}
+    shown = run(root, "show", "auth", "--json").document["run"]
+    assert used.items() <= shown.items()
+    assert shown["cached_tokens"] == 90
+    task = run(root, "task", "show", "t1", "--json").document
+    assert used.items() <= task.items()
+    assert used.items() <= task["runs"][0].items()
+    assert "tokens     300 of 250, ~$0.34\n" in ok(root, "task", "show", "t1")
+    assert "usage     own: 270 tokens in, 30 out, ~$0.34" in ok(root, "show", "auth")
+    for by in ("task", "project", "agent"):
+        stats = run(root, "stats", "--by", by, "--json").document
+        assert used.items() <= stats["usage"][0].items()
+        assert used.items() <= stats["total"].items()
+    (budget,) = run(root, "status", "--json").document["budgets"]
+    assert used.items() <= budget.items()
+    assert used.items() <= run(root, "project", "show", "default", "--json").document.items()
+    ok(root, "config", "--unset", "agents.prices")
+    assert run(root, "show", "auth", "--json").document["run"]["cost_usd"] is None
+    assert run(root, "status", "--json").document["budgets"] == []
+
+
 def test_a_killed_supervisor_has_recorded_the_tokens(
     auth: SupervisedWorker, tmp_path: Path
 ) -> None:

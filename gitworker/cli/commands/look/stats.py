@@ -15,9 +15,10 @@ from gitworker.tasks.views.stats import GROUPS, json_stats, render_stats
 def command(call: CommandLine, by: str) -> None:
     """Show the runs of agents with their time, tokens and cost.
 
-    Retries are the runs of a task after its first. The time includes runs in progress. Agents
-    report tokens and cost at the end of a run; a command of your own reports none. On a pipe the
-    columns are separated by tabs, without a heading and without the sum.
+    Retries are the runs of a task after its first. The time includes runs in progress. A command
+    of your own reports no tokens. A cost that an agent reports counts; that of other tokens follows
+    from the setting agents.prices, and is marked by `~`. On a pipe the columns are separated by
+    tabs, without a heading and without the sum.
 
     \b
       git worker stats --by agent

@@ -270,5 +270,21 @@ CREATE INDEX idx_notifications_begun ON notifications(begun_at_ms);
 -- for: notifications.break_off
 CREATE INDEX idx_notifications_open ON notifications(key) WHERE ended_at_ms IS NULL;
 
+-- Tokens of the input that came from a cache, and the model, if the agent reports them.
+ALTER TABLE runs ADD COLUMN cached_tokens INTEGER;
+ALTER TABLE runs ADD COLUMN model TEXT;
+-- The cost that the agents of a project have reported, and the tokens of runs that report none, so
+-- that screens need not read the runs.
+CREATE TABLE project_spending (
+    project_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    cached_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL,
+    PRIMARY KEY (project_id, agent, model)
+) WITHOUT ROWID;
+
 -- 1: the agent is stopped because of a budget, so its task is paused.
 ALTER TABLE orphans ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;

@@ -165,7 +165,8 @@ SELECT id, title, status_changed_at_ms, assigned_agent_id, retry_count < max_ret
 FROM tasks WHERE status = :status AND (:project IS NULL OR project_id = :project)
 ORDER BY status_changed_at_ms DESC, id LIMIT :limit;
 
--- name: has_queue — whether an agent is registered, a project has a budget, or a task is READY
+-- name: has_queue — whether an agent is registered, a project has a budget or a cost, or a task is READY
 SELECT EXISTS (SELECT 1 FROM agents WHERE state <> 'SHUTDOWN')
     OR EXISTS (SELECT 1 FROM projects WHERE budget_limit IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM project_spending)
     OR EXISTS (SELECT 1 FROM task_counts WHERE status = 'READY' AND number > 0) AS found;

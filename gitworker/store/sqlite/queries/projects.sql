@@ -41,5 +41,20 @@ ON CONFLICT (id) DO UPDATE SET source_type = excluded.source_type, url = exclude
 -- name: charge — count the tokens that a project has used
 UPDATE projects SET total_tokens_used = total_tokens_used + :tokens WHERE id = :project;
 
+-- name: spend — count the reported cost of a run, or its tokens without one
+INSERT INTO project_spending
+    (project_id, agent, model, input_tokens, output_tokens, cached_tokens, cost_usd)
+VALUES (:project, :agent, :model, MAX(0, :input_tokens), MAX(0, :output_tokens),
+    MAX(0, :cached_tokens), :cost_usd)
+ON CONFLICT (project_id, agent, model) DO UPDATE SET
+    input_tokens = MAX(0, input_tokens + :input_tokens),
+    output_tokens = MAX(0, output_tokens + :output_tokens),
+    cached_tokens = MAX(0, cached_tokens + :cached_tokens),
+    cost_usd = COALESCE(cost_usd + :cost_usd, cost_usd, :cost_usd);
+
+-- name: spending — the reported cost of each project, and its tokens without one, by agent and model
+SELECT project_id AS name, agent, model, input_tokens, output_tokens, cached_tokens, cost_usd
+FROM project_spending ORDER BY project_id, agent, model;
+
 -- name: charge_task — count the tokens that a task has used, and name its project
 UPDATE tasks SET tokens_used = tokens_used + :tokens WHERE id = :task RETURNING project_id;

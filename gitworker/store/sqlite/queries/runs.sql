@@ -13,16 +13,17 @@ WHERE id = :run AND ended_at_ms IS NULL;
 
 -- name: report — the outcome of a run, and the facts that its agent has reported
 UPDATE runs SET outcome = :outcome, agent = :agent, session = :session,
-    input_tokens = :input_tokens, output_tokens = :output_tokens, cost_usd = :cost_usd,
-    failure = :failure, resets_at_ms = :resets_at_ms
+    input_tokens = :input_tokens, output_tokens = :output_tokens, cached_tokens = :cached_tokens,
+    cost_usd = :cost_usd, model = :model, failure = :failure, resets_at_ms = :resets_at_ms
 WHERE id = :run;
 
--- name: used — the tokens that an open run has used so far
-SELECT COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0) AS tokens FROM runs
+-- name: used — what an open run has used so far
+SELECT input_tokens, output_tokens, cached_tokens, cost_usd, model FROM runs
 WHERE id = :run AND ended_at_ms IS NULL;
 
--- name: use — what an open run has used so far
-UPDATE runs SET input_tokens = :input_tokens, output_tokens = :output_tokens, cost_usd = :cost_usd
+-- name: use — record what an open run has used so far
+UPDATE runs SET input_tokens = :input_tokens, output_tokens = :output_tokens,
+    cached_tokens = :cached_tokens, cost_usd = :cost_usd, model = :model
 WHERE id = :run AND ended_at_ms IS NULL;
 
 -- name: first_counted — the oldest open run, else the next one
@@ -53,7 +54,7 @@ FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
 -- name: result — the newest run of a worker's task, with its end
 SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
-    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms, cached_tokens, model
 FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
 -- name: request — the command of the newest run of a worker's task
@@ -75,7 +76,7 @@ FROM runs WHERE worker_id = :worker AND task_id = :task;
 
 -- name: of_task — the runs of a task, oldest first
 SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
-    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms, cached_tokens, model
 FROM runs INDEXED BY idx_runs_task WHERE task_id = :task ORDER BY id;
 
 -- name: usage — what the runs of each task, project or kind of agent have used
@@ -86,6 +87,27 @@ SELECT
     COALESCE(SUM(runs.outcome = 'failed'), 0) AS failed,
     SUM(COALESCE(runs.ended_at_ms, :now) - runs.started_at_ms) AS time_ms,
     COALESCE(SUM(runs.input_tokens), 0) AS input_tokens,
-    COALESCE(SUM(runs.output_tokens), 0) AS output_tokens, SUM(runs.cost_usd) AS cost_usd
+    COALESCE(SUM(runs.output_tokens), 0) AS output_tokens,
+    COALESCE(SUM(runs.cached_tokens), 0) AS cached_tokens
 FROM runs LEFT JOIN tasks ON tasks.id = runs.task_id
 WHERE runs.task_id IS NOT NULL GROUP BY 1 ORDER BY time_ms DESC, name;
+
+-- name: spending — the reported cost of runs, and the tokens of runs without one, by agent and model
+SELECT
+    CASE :by WHEN 'task' THEN runs.task_id WHEN 'project' THEN COALESCE(tasks.project_id, 'default')
+        ELSE COALESCE(runs.agent, 'command') END AS name,
+    COALESCE(runs.agent, 'command') AS agent, runs.model,
+    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.input_tokens, 0), 0)) AS input_tokens,
+    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.output_tokens, 0), 0)) AS output_tokens,
+    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.cached_tokens, 0), 0)) AS cached_tokens,
+    SUM(runs.cost_usd) AS cost_usd
+FROM runs LEFT JOIN tasks ON tasks.id = runs.task_id
+WHERE runs.task_id IS NOT NULL GROUP BY 1, 2, 3;
+
+-- name: spending_since — the same of runs from an id on, by worker
+SELECT worker_id AS name, COALESCE(agent, 'command') AS agent, model,
+    SUM(IIF(cost_usd IS NULL, COALESCE(input_tokens, 0), 0)) AS input_tokens,
+    SUM(IIF(cost_usd IS NULL, COALESCE(output_tokens, 0), 0)) AS output_tokens,
+    SUM(IIF(cost_usd IS NULL, COALESCE(cached_tokens, 0), 0)) AS cached_tokens,
+    SUM(cost_usd) AS cost_usd
+FROM runs WHERE id >= :first GROUP BY 1, 2, 3;

@@ -3,7 +3,7 @@
 import pytest
 
 from gitworker.agents.adapters.find_adapter import known_adapters
-from gitworker.agents.adapters.rules_adapter import Adapter, parse_adapter
+from gitworker.agents.adapters.rules_adapter import Adapter, named_model, parse_adapter
 from gitworker.errors import Invalid
 
 PATHS = {"git_dir": '/a "b"/.git/worktrees/t', "common_dir": "/a/.git"}
@@ -37,6 +37,31 @@ def test_words() -> None:
     attached = adapter._replace(command=("own", "{attach}", "{options}", "--"))
     words = attached.words(options=["-x"], session=None, paths=PATHS, attached=["-a", "b"])
     assert words == ["own", "-a", "b", "-x", "--"]
+
+
+def test_a_limit_in_dollars() -> None:
+    """The agent's own limit is given with two digits, unless the options contain one."""
+    words = ("own", "{budget}", "{options}")
+    adapter = Adapter("own", command=words, budget=("--max-usd", "{usd}"))
+    for options, usd, found in (
+        (["-x"], 1.5, ["own", "--max-usd", "1.50", "-x"]),
+        (["-x"], None, ["own", "-x"]),
+        (["--max-usd=9"], 1.5, ["own", "--max-usd=9"]),
+        (["--max-usd", "9"], 1.5, ["own", "--max-usd", "9"]),
+    ):
+        assert adapter.words(options=options, session=None, paths={}, budget_usd=usd) == found
+    claude = known_adapters()["claude"]
+    for session in (None, "s1"):
+        words_of_claude = claude.words(options=[], session=session, paths={}, budget_usd=0.1)
+        assert words_of_claude[words_of_claude.index("--max-budget-usd") + 1] == "0.10"
+
+
+def test_the_model_of_a_run() -> None:
+    """The options name a model in one word or in two."""
+    assert named_model(["-x", "--model", "opus"]) == "opus"
+    assert named_model(["--model=opus", "-x"]) == "opus"
+    assert named_model(["--model"]) is None
+    assert named_model(["opus"]) is None
 
 
 def test_paths() -> None:

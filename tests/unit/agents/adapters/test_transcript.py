@@ -73,7 +73,7 @@ def test_claude() -> None:
     )
     facts = transcript.facts
     assert (facts.session, facts.input_tokens, facts.output_tokens) == ("s1", 25, 7)
-    assert (facts.cost_usd, transcript.failure) == (0.25, None)
+    assert (facts.cached_tokens, facts.cost_usd, transcript.failure) == (20, 0.25, None)
 
 
 def test_claude_reports_tokens_before_its_end() -> None:
@@ -92,6 +92,31 @@ def test_claude_reports_tokens_before_its_end() -> None:
     for event in (*steps, {"type": "assistant"}, {"type": "result", "usage": {"input_tokens": 9}}):
         transcript.output(f"{json.dumps(event)}\n".encode())
     assert reports == [16, 18, 20, 9]
+
+
+def test_cached_tokens_and_models() -> None:
+    """The input contains the cached tokens of every agent; the first model that is named counts."""
+    message = {"id": "a", "model": "sonnet", "usage": {
+        "input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}}  # fmt: skip
+    for stream, events, found in (
+        ("claude", [{"type": "assistant", "message": message}], (15, 1, 5, None, "sonnet")),
+        ("claude", [{"type": "assistant", "message": message}] * 2, (15, 1, 5, None, "sonnet")),
+        ("codex", [{"type": "turn.completed", "usage": {
+            "input_tokens": 9, "cached_input_tokens": 4, "output_tokens": 2}}],
+         (9, 2, 4, None, None)),
+        ("gemini", [{"type": "init", "model": "pro"}, {"type": "init", "model": "flash"},
+                    {"type": "result", "stats": {
+                        "input_tokens": 9, "output_tokens": 2, "cached": 3}}],
+         (9, 2, 3, None, "pro")),
+        ("opencode", [{"type": "step_finish", "part": {"cost": 0.5, "tokens": {
+            "input": 3, "output": 4, "cache": {"read": 6, "write": 1}}}}], (10, 4, 6, 0.5, None)),
+        ("pi", [{"type": "message_end", "message": {"role": "assistant", "model": "m", "usage": {
+            "input": 3, "cacheRead": 2, "cacheWrite": 1, "output": 4}}}], (6, 4, 2, None, "m")),
+        ("acp", [{"type": "turn", "reason": "end_turn", "usage": {
+            "inputTokens": 9, "outputTokens": 1, "cachedReadTokens": 2}}], (9, 1, 2, None, None)),
+    ):  # fmt: skip
+        transcript, _ = read(stream, events)
+        assert transcript.facts.usage == found, stream
 
 
 def test_claude_stops_at_its_own_budget() -> None:

@@ -1,6 +1,7 @@
 """The agents, the budgets and the queue on the screen status."""
 
 from gitworker.model.project import Project
+from gitworker.model.tokens.prices import Cost
 from gitworker.observe.queue.agent_use import ShownAgent
 from gitworker.observe.queue.overview import QueueOverview, render_overview
 from gitworker.store.records.task_queue import QueuedTask
@@ -15,6 +16,7 @@ SLOTS = (
 FOUND = QueueOverview(
     (ShownAgent(ADA, SLOTS),),
     (Project("web", "Web", total_tokens_used=500, budget_limit=2000),),
+    {"web": Cost(1.5, 1.5)},
     (QueuedTask("menu", "Add \x1b[2Jit", 90, NOW - 60_000),),
     has_more=True,
 )
@@ -24,8 +26,8 @@ SCREEN = """
 AGENT  TYPE    STATE  TASKS  USE  TOKENS
 ada    claude  BUSY   1/3    33%  12,000
 
-PROJECT  STATUS  TOKENS  BUDGET  USED
-web      ACTIVE  500     2,000   25%
+PROJECT  STATUS  TOKENS  BUDGET  USED  COST
+web      ACTIVE  500     2,000   25%   ~$1.50
 
 NEXT  PRIORITY  AGE  TITLE
 menu  90        1m   Add \\x1b[2Jit
@@ -36,8 +38,9 @@ def test_screen() -> None:
     """Each part has a table; a part without content has none."""
     assert "\n".join(["", *render_overview(FOUND, NOW, width=80, color=False)]) == SCREEN
     assert render_overview(QueueOverview(), NOW, width=80, color=False) == []
-    empty = QueueOverview((), (Project("x", "", budget_limit=0),))
-    assert render_overview(empty, NOW, width=80, color=False)[-1].endswith("100%")
+    empty = QueueOverview((), (Project("x", "", budget_limit=0), Project("y", "")))
+    rows = render_overview(empty, NOW, width=80, color=False)[-2:]
+    assert [row.split()[2:] for row in rows] == [["0", "0", "100%", "-"], ["0", "-", "-", "-"]]
     assert "\x1b[36mBUSY" in "".join(render_overview(FOUND, NOW, width=80, color=True))
 
 
@@ -51,8 +54,11 @@ def test_json() -> None:
         }
     ]  # fmt: skip
     assert found["budgets"] == [
-        {"project": "web", "status": "ACTIVE", "tokens_used": 500, "budget_limit": 2000}
-    ]
+        {
+            "project": "web", "status": "ACTIVE", "tokens_used": 500, "budget_limit": 2000,
+            "cost_usd": 1.5, "estimated_usd": 1.5,
+        }
+    ]  # fmt: skip
     ready = [
         {"task": "menu", "title": "Add \x1b[2Jit", "priority": 90, "project": "default"},
     ]

@@ -1,22 +1,23 @@
 """stats: rows, the sum, and the table."""
 
+from gitworker.model.tokens.prices import Cost
 from gitworker.store.records.run_results import RunUsage
 from gitworker.tasks.views.stats import Stats, json_stats, render_stats
 
-LONG = RunUsage("form", 3, 2, 1, 3_723_000, 12_000, 900, None)
-PAID = RunUsage("menu", 1, 0, 0, 59_999, 10, 1, 0.256)
+LONG = RunUsage("form", 3, 2, 1, 3_723_000, 12_000, 900, 700)
+PAID = RunUsage("menu", 1, 0, 0, 59_999, 10, 1, 0)
+COSTS = {"menu": Cost(0.256)}
 
 
 def test_the_sum_of_all() -> None:
-    """The sum adds every column, and costs nothing known only if no agent has reported a cost."""
-    assert Stats("task", (LONG, PAID)).total == ("total", 4, 2, 1, 3_782_999, 12_010, 901, 0.256)
-    assert Stats("task", (LONG,)).total.cost_usd is None
-    assert Stats("task", ()).total == ("total", 0, 0, 0, 0, 0, 0, None)
+    """The sum adds every column."""
+    assert Stats("task", (LONG, PAID)).total == ("total", 4, 2, 1, 3_782_999, 12_010, 901, 700)
+    assert Stats("task", ()).total == ("total", 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_a_table_with_a_sum() -> None:
     """A terminal gets a heading and the sum of several rows; a script gets the rows alone."""
-    found = Stats("task", (LONG, PAID))
+    found = Stats("task", (LONG, PAID), COSTS)
     lines = render_stats(found, width=80, color=False).splitlines()
     assert lines[0].split() == [
         "TASK", "RUNS", "RETRIES", "FAILED", "TIME", "INPUT", "OUTPUT", "COST"
@@ -33,14 +34,23 @@ def test_a_table_with_a_sum() -> None:
     assert (one[0].split()[0], len(one)) == ("AGENT", 2)
 
 
+def test_an_estimate_is_marked() -> None:
+    """A cost that follows from prices has a mark, and so has a sum that contains one."""
+    found = Stats("task", (LONG, PAID), {**COSTS, "form": Cost(0.5, 0.5)})
+    lines = render_stats(found, width=80, color=False).splitlines()
+    assert [line.split()[-1] for line in lines[1:]] == ["~$0.50", "$0.26", "~$0.76"]
+
+
 def test_as_json() -> None:
     """The document has the grouping, the rows and the sum."""
-    document = json_stats(Stats("project", (PAID,)))
+    document = json_stats(Stats("project", (PAID,), COSTS))
     assert document["by"] == "project"
     assert document["usage"] == [
         {
             "name": "menu", "runs": 1, "retries": 0, "failed": 0, "time_ms": 59_999,
-            "input_tokens": 10, "output_tokens": 1, "cost_usd": 0.256,
+            "input_tokens": 10, "output_tokens": 1, "cached_tokens": 0, "cost_usd": 0.256,
+            "estimated_usd": 0.0,
         }
     ]  # fmt: skip
     assert document["total"]["runs"] == 1
+    assert json_stats(Stats("task", (LONG,)))["total"]["cost_usd"] is None
