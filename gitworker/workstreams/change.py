@@ -14,7 +14,7 @@ from gitworker.store.planning.workstreams import (
     insert_workstream,
     set_due,
 )
-from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
 from gitworker.tasks.queue.join import join, require_open, require_workstream
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.workstreams.attend import attend
@@ -37,7 +37,11 @@ class NewWorkstream(NamedTuple):
 
 
 def create(session: Session, new: NewWorkstream) -> Workstream:
-    """Create a workstream without tasks; raise Refused for an id that exists."""
+    """Create a workstream without tasks.
+
+    Raises Refused for an id that exists, and for validation commands of a worker.
+    """
+    require_commands_of_person(session, new.validation)
     with session.store.write() as writer:
         if find_workstream(writer, new.name) is not None:
             raise Refused(

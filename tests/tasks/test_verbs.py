@@ -1,12 +1,18 @@
 """Commands of a person on a task: restart, stop, skip, cancel, edit, and the views of it."""
 
+from pathlib import Path
+
 import pytest
 
-from gitworker.errors import NotFound
+from gitworker.errors import NotFound, Refused
 from gitworker.journal.settle import settle
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.model.ids import TaskId
 from gitworker.model.task import VerificationType
+from gitworker.tasks.plan.import_plan import import_plan
+from gitworker.tasks.plan.rules_import import Fate
+from gitworker.tasks.queue.add_task import NewTask, add_task
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tasks.task_list import json_tasks, read_tasks
 from gitworker.tasks.views.graph import json_graph, read_graph, render_graph, render_mermaid
@@ -20,6 +26,7 @@ from gitworker.workers.task_verbs.change import (
     skip_task,
     stop_task,
 )
+from gitworker.workstreams.change import NewWorkstream, create
 from tests.tasks.test_queue import add, ready
 from tests.workers.world import World, unchanged
 
@@ -183,3 +190,26 @@ def test_the_views(world: World) -> None:
     assert len(json_graph(read_graph(world.session(), "styles"))["tasks"]) == 3
     with pytest.raises(NotFound):
         read_graph(world.session(), "lost")
+
+
+def test_a_worker_gives_no_test_commands(world: World, tmp_path: Path) -> None:
+    """Tests run outside an agent's sandbox, so a worker adds tasks and plans without any."""
+    add(world, "form")
+    worker = world.session(identity="auth")
+    plan = tmp_path / "plan.md"
+    plan.write_text("- [ ] menu: Build it\n  test: make\n")
+    fields = TaskFields(title="T", test_commands=("make",))
+    for give in (
+        lambda: add_task(worker, NewTask(TaskId("list"), fields)),
+        lambda: edit_task(worker, "form", fields),
+        lambda: import_plan(worker, str(plan)),
+        lambda: create(worker, NewWorkstream("site", validation=("make",))),
+    ):
+        with pytest.raises(Refused, match="worker auth cannot give test commands"):
+            give()
+    assert world.query("SELECT id FROM tasks") == [("form",)]
+    assert world.query("SELECT id FROM workstreams") == []
+    import_plan(world.session(), str(plan))
+    assert import_plan(worker, str(plan)).with_fate(Fate.UNCHANGED) == ("menu",)
+    plan.write_text("- [ ] menu: Build it\n- [ ] logo: Draw it\n")
+    assert import_plan(worker, str(plan)).with_fate(Fate.ADDED) == ("logo",)

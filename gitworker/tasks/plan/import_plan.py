@@ -35,7 +35,7 @@ from gitworker.tasks.plan.rules_import import (
 )
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.projects.rules_project import task_refusal
-from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
 from gitworker.tasks.queue.join import ensure_workstream, require_open
 from gitworker.tasks.queue.promote import promote, publish_changes
 from gitworker.tasks.queue.rules_needs import need_refusal
@@ -78,7 +78,7 @@ def import_plan(
     `agents` are the known ones, if they are to be checked; `project` is that of tasks that name
     none. Nothing is changed if anything is wrong.
     Raises NotFound for an unreadable file, Invalid for a bad plan, Refused for a cycle and for the
-    id of another task; the message names the line.
+    id of another task; the message names the line. Raises Refused for test commands of a worker.
     """
     planned = read_plan(path)
     if agents is not None:
@@ -108,6 +108,9 @@ def import_plan(
             (task.id, _bring(writer, task, spec, known=known, now=now))
             for task, spec in zip(planned, fresh, strict=True)
         )
+        for spec, (_, fate) in zip(fresh, fates, strict=True):
+            if fate in (Fate.ADDED, Fate.UPDATED):
+                require_commands_of_person(session, spec.test_commands)
         for name in named:
             follow_tasks(writer, name, actor=session.actor)
         promote(writer, actor=session.actor)

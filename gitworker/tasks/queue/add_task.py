@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Invalid, NotFound, Refused
-from gitworker.model.ids import TaskId
+from gitworker.model.ids import RESERVED, TaskId
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.task_spec import Need, OpenNeed, TaskSpec
 from gitworker.store.records.task_needs import (
@@ -65,13 +65,15 @@ class TaskInQueue(NamedTuple):
 def add_task(session: Session, new: NewTask) -> TaskInQueue:
     """Add a task: READY if it waits for nothing, else DEFINED.
 
-    Raises Refused for an id that exists, for a cycle, and for a dependency that was cancelled;
-    NotFound for an unknown dependency; Invalid for a value that no task can have.
+    Raises Refused for an id that exists, for a cycle, for a dependency that was cancelled, and for
+    test commands of a worker; NotFound for an unknown dependency; Invalid for a value that no task
+    can have.
     """
     defaults = TaskSpec(
         "", held=new.held, parent_task_id=new.parent, max_retries=session.settings.task_max_retries,
     )  # fmt: skip
     spec = with_fields(defaults, new.fields)
+    require_commands_of_person(session, spec.test_commands)
     with session.store.write() as writer:
         task = new.task or _new_id(writer, spec)
         if find_task(writer, task) is not None:
@@ -89,6 +91,15 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
         added = in_queue(writer, task)
     publish_changes(session)
     return added
+
+
+def require_commands_of_person(session: Session, commands: Sequence[str]) -> None:
+    """Raise Refused if a worker gives commands: they run with the user's rights, in no sandbox."""
+    if commands and session.actor not in RESERVED:
+        raise Refused(
+            f"worker {session.actor} cannot give test commands: they run outside its sandbox",
+            code="not_allowed",
+        )
 
 
 def depend(

@@ -22,7 +22,7 @@ from gitworker.store.records.task_specs import find_task_spec, update_task_spec
 from gitworker.store.tasks import assign_task, require_stored_task, set_task_error, set_task_retry
 from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
-from gitworker.tasks.queue.add_task import require_task
+from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
 from gitworker.tasks.queue.join import join
 from gitworker.tasks.queue.promote import promote
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
@@ -116,8 +116,10 @@ def cancel_task(session: Session, task: str) -> ChangedTask:
 def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
     """Change the fields of a task that has not ended; an agent at work has the old text.
 
-    Raises Refused if the worker that has the task would change its own order.
+    Raises Refused if the worker that has the task would change its own order, and for test commands
+    of a worker.
     """
+    require_commands_of_person(session, fields.test_commands or ())
     with session.store.write() as writer:
         stored = require_task(writer, task)
         refusal = edit_refusal(task, stored.status)
