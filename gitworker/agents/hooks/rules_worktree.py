@@ -1,6 +1,7 @@
 """Worktrees that an agent makes for itself: the names, and whether one may be removed. Pure."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import LOWER, TaskId, WorkerId
@@ -8,12 +9,19 @@ from gitworker.rules_text import quoted
 
 PREFIX = "cc-"
 NAME_MAX = 50
+DIGITS = 8  # of the digest of a name that is no id
 TRIES_MAX = 99
 
 
 def worker_of(name: str) -> WorkerId:
-    """Return the worker of a worktree's name: `cc-login-form`; raise Invalid for an empty name."""
-    return WorkerId(PREFIX + _slug(name))
+    """Return the worker of a worktree's name: `cc-login-form`; raise Invalid for an empty name.
+
+    A name that is no id gets a digest: `fix/login` and `fix-login` must not share a worker.
+    """
+    slug = _slug(name)
+    if slug != name:
+        slug += "-" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return WorkerId(PREFIX + slug)
 
 
 def tasks_of(name: str) -> Iterator[TaskId]:

@@ -57,6 +57,13 @@ def test_a_worktree_is_a_worker(world: World) -> None:
     assert make(world) == path
 
 
+def test_names_that_are_alike(world: World) -> None:
+    """Two names that differ in a sign get a worker and a worktree each, and find them again."""
+    paths = [make(world, name) for name in ("fix-login", "fix/login")]
+    assert paths[0] != paths[1]
+    assert [make(world, name) for name in ("fix-login", "fix/login")] == paths
+
+
 def test_an_unused_worktree_is_removed(world: World) -> None:
     """A worktree without work is removed, `undo` brings it back, and its name can be used again."""
     path = make(world)

@@ -1,9 +1,10 @@
 """The names of worktrees that an agent makes for itself."""
 
+from contextlib import suppress
 from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitworker.agents.hooks.rules_worktree import TRIES_MAX, removal_refusal, tasks_of, worker_of
@@ -15,16 +16,26 @@ from gitworker.model.ids import parse_task_id, parse_worker_id
     ("name", "worker", "task"),
     [
         ("login-form", "cc-login-form", "login-form"),
-        ("Login Form!", "cc-login-form", "login-form"),
-        ("feature/a..b", "cc-feature-a-b", "feature-a-b"),
+        ("Login Form!", "cc-login-form-39cafabf", "login-form"),
+        ("feature/a..b", "cc-feature-a-b-c9515cb8", "feature-a-b"),
         ("agent-a1b2", "cc-agent-a1b2", "agent-a1b2"),
-        ("x" * 200, "cc-" + "x" * 50, "x" * 50),
+        ("x" * 200, "cc-" + "x" * 50 + "-aa20c23e", "x" * 50),
     ],
 )
 def test_names(name: str, worker: str, task: str) -> None:
     """A name becomes a worker and a task; a used task id gets a number."""
     assert worker_of(name) == worker
     assert list(islice(tasks_of(name), 3)) == [task, f"{task}-2", f"{task}-3"]
+
+
+@given(st.text(), st.text())
+@example("fix/login", "fix-login")
+@example("Login", "login")
+@example("x" * 60, "x" * 70)
+def test_two_names_share_no_worker(one: str, other: str) -> None:
+    """Two names never get the same worker."""
+    with suppress(Invalid):
+        assert (worker_of(one) == worker_of(other)) == (one == other)
 
 
 def test_tries_end() -> None:
