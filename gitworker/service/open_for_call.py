@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gitworker.bus.limits.rules_secrets import REDACTED, redacted
 from gitworker.lifecycle.find import require_worker
+from gitworker.progress import Notice
 from gitworker.service.request import (
     Request,
     open_for_change,
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from gitworker.model.ids import Oid, Ref
     from gitworker.session import Session
     from gitworker.store.workers import Worker
+
+SECRET_LEFT_OUT = "warning: a part of the text looks like a secret and is recorded as"
 
 
 class ServiceBase:
@@ -72,6 +76,17 @@ class ServiceBase:
             yield session
         finally:
             session.store.close()
+
+    def _without_secrets(self, text: str) -> str:
+        """Return a person's or an agent's text as it may be shared; report a change.
+
+        All text for messages, verdicts, questions and reasons passes here: it reaches the bus, the
+        logs and `refs/worker/log`.
+        """
+        shared = redacted(text)
+        if shared != text:
+            self._request.report(Notice(f"{SECRET_LEFT_OUT} {REDACTED}"))
+        return shared
 
     @staticmethod
     def _worker(session: Session, name: str | None) -> Worker:

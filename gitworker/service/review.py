@@ -41,6 +41,7 @@ class ReviewMethods(ServiceBase):
         from gitworker.workers.approve import approve_all, waiting_workers
 
         with self._acting() as session:
+            note = self._without_secrets(note)
             return approve_all(session, workers or waiting_workers(session), note=note, at=at)
 
     def reject(self, worker: str, *, note: str) -> Worker:
@@ -48,7 +49,7 @@ class ReviewMethods(ServiceBase):
         from gitworker.workers.review import reject
 
         with self._acting() as session:
-            return reject(session, worker, note=note)
+            return reject(session, worker, note=self._without_secrets(note))
 
     def merge(
         self,

@@ -89,7 +89,9 @@ class TalkMethods(MessageMethods):
 
         if reply_to is not None:
             reply_to = self.message(reply_to)["id"]
-        return self.send(NOTE, json_text({"text": text}), to=to, reply_to=reply_to)
+        return self.send(
+            NOTE, json_text({"text": self._without_secrets(text)}), to=to, reply_to=reply_to
+        )
 
     def heartbeat(
         self, *, status: str | None = None, progress: float | None = None, pid: int | None = None

@@ -232,6 +232,7 @@ class WorkMethods(ServiceBase):
         from gitworker.workers.submit import Submission, submit
 
         with self._acting() as session:
+            note = self._without_secrets(note)
             return submit(session, worker, Submission(note, commit_message, pr_url))
 
     def choose_remote(self, worker: str | None = None, remote: str | None = None) -> str:
@@ -279,6 +280,7 @@ class WorkMethods(ServiceBase):
         from gitworker.lifecycle.fail import fail
 
         with self._acting() as session:
+            reason = self._without_secrets(reason)
             return fail(session, worker, reason=reason, on_purpose=True)
 
     def make_worktree(self, name: str) -> str:

@@ -39,7 +39,12 @@ class QuestionMethods(ServiceBase):
 
         with self._acting() as session:
             question = ask(
-                session, text, options=options, timeout_s=timeout_s, wait_s=wait_s, check=check
+                session,
+                self._without_secrets(text),
+                options=[self._without_secrets(option) for option in options],
+                timeout_s=timeout_s,
+                wait_s=wait_s,
+                check=check,
             )
             hand_over(question)
             with session.store.write() as writer:
@@ -54,7 +59,7 @@ class QuestionMethods(ServiceBase):
         from gitworker.questions.reply import reply
 
         with self._acting() as session:
-            return reply(session, name, answer, number=number)
+            return reply(session, name, self._without_secrets(answer), number=number)
 
     def questions(self) -> QuestionList:
         """Return the questions that wait for an answer, oldest first."""
