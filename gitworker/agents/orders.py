@@ -74,7 +74,7 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
 
 
 def _order(paths: StatePaths, stored: StoredOrder) -> Order:
-    from gitworker.bus.following.follow_messages import read_json  # 5 ms, if there is an order
+    from gitworker.bus.following.message_fields import read_json  # 5 ms, if there is an order
 
     text = stored.payload
     if stored.payload_ref is not None:  # a long payload is in a file

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import MAX_WAIT_S, message_fields
+from gitworker.bus.following.follow_messages import MAX_WAIT_S
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
 from gitworker.rules_text import quoted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.publish import Outgoing, json_text, publish
 from gitworker.crashpoint import crash_point
 from gitworker.lifecycle.moves import advance_task

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.following.listen import listen
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.journal.settle import settle
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.model.message import MessageType

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitworker.bus.following.bell import notify_followers, start_drain_job
-from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields, read_json
+from gitworker.bus.following.follow_messages import MessageFilter, follow
+from gitworker.bus.following.message_fields import message_fields, read_json
 from gitworker.bus.heartbeat_message import (
     HeartbeatReport,
     require_heartbeat_worker,
@@ -102,6 +105,34 @@ def test_json_that_only_python_reads_is_refused() -> None:
     for text in ("NaN", "[Infinity]", "-1e400", "{", b"\xff"):
         with pytest.raises(ValueError, match="is not JSON|Expecting|decode"):
             read_json(text)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(JSON_VALUES, st.sampled_from(["", " ", "\n\t", "\r\n "]), st.booleans())
+def test_every_json_value_is_read(value: object, blanks: str, is_ascii: bool) -> None:
+    """A value is read as the standard module reads it, with white space around it."""
+    text = f"{blanks}{json.dumps(value, ensure_ascii=is_ascii)}{blanks}"
+    assert read_json(text) == json.loads(text)
+
+
+@given(st.text(alphabet='{}[]":,\\u0d8-1.eE+tfalsn \t\x00\xa0\ufeff', max_size=12))
+def test_broken_json_is_refused(text: str) -> None:
+    """A text that the standard module refuses, or cannot write again, is refused; no other."""
+    try:
+        expected: object = json.loads(text)
+        json.dumps(expected, allow_nan=False)
+    except ValueError:
+        with pytest.raises(ValueError, match="JSON|[Ee]x|control|escape|Extra|string"):
+            read_json(text)
+        return
+    assert read_json(text) == expected
 
 
 def make_worker(store: Database) -> None:

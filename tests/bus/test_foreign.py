@@ -8,7 +8,7 @@ import pytest
 
 from gitworker.bus.consume import full_line, unread
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict

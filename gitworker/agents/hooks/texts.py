@@ -75,16 +75,16 @@ def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: 
 
     Verdicts that a later hand-in has settled are left out.
     """
-    from gitworker.observe.inbox.mail import mail_items  # 25 ms, only for messages
+    from gitworker.observe.inbox.read_messages import open_messages  # 8 ms, only for messages
 
     with context.store.read() as reader:
         handed_in = last_hand_in(reader, context.worker, task)
-    items = list(mail_items(messages, blobs=context.paths.blobs, handed_in=handed_in))
+    items = list(open_messages(messages, blobs=context.paths.blobs, handed_in=handed_in))
     if not items:
         return ""
     lines = [f"git worker: {len(items)} unread message{'s' if len(items) > 1 else ''}"]
     for item in items:
-        head = f"#{item.seq} {item.kind} from {item.source}"
+        head = f"#{item.message.seq} {item.message.type} from {item.message.from_agent}"
         lines.append(one_line(f"{head}: {item.text}" if item.text else head))
         if item.command is not None:
             lines.append(f"    {one_line(item.command)}")

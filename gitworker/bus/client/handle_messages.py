@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from gitworker import clock
 from gitworker.bus.client.loop_heartbeat import LoopHeartbeat
 from gitworker.bus.consume import acknowledge
-from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.limits.back_pressure import BackPressure
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish

@@ -32,12 +32,8 @@ from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import FollowerNotifier
-from gitworker.bus.following.follow_messages import (
-    MAX_WAIT_S,
-    MessageFilter,
-    follow,
-    message_fields,
-)
+from gitworker.bus.following.follow_messages import MAX_WAIT_S, MessageFilter, follow
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id

@@ -4,15 +4,11 @@ The loop reads the messages after the last one in one short transaction, then wa
 (`Store.open_waker`). It ends when the database is deleted or replaced.
 """
 
-import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gitworker import clock
-from gitworker.bus.blobs import find_blob
-from gitworker.bus.rules import is_too_deep, may_be_deep
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.paths import StatePaths
 from gitworker.store.api import Store, Waker
 from gitworker.store.messages.mailbox import StoredMessage, messages_after, newest_seq
@@ -69,46 +65,6 @@ def follow(
             yield None
 
 
-def message_fields(message: StoredMessage, *, blobs: str) -> dict[str, Any]:
-    """Return a message as a dict with the bus protocol's keys, with its large payload."""
-    text, error = message.payload, None
-    if message.payload_ref is not None:
-        text = find_blob(blobs, message.payload_ref)
-        error = "blob_missing" if text is None else None
-    payload = None
-    if text is not None:
-        try:
-            payload = read_json(text)
-        except (ValueError, RecursionError):
-            error = "decode_failed"
-    return {
-        "seq": message.seq,
-        "id": message.id,
-        "ts": clock.iso_utc(message.ts_ms),
-        "from": message.from_agent,
-        "to": message.to_agent,
-        "type": message.type,
-        "correlation_id": message.correlation_id,
-        "in_reply_to": message.in_reply_to,
-        "payload": payload,
-        "payload_ref": message.payload_ref,
-        "payload_error": error,
-    }
-
-
-def read_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise ValueError for NaN, infinities and invalid JSON.
-
-    Python's parser accepts NaN and 1e999, which other programs cannot read back from us. Deep
-    nesting is refused too: Python can read deeper values than it can write.
-    """
-    text = text.decode() if isinstance(text, bytes) else text
-    value = _DECODE(text)
-    if may_be_deep(text) and is_too_deep(value):
-        raise ValueError("the JSON text is nested too deep")
-    return value
-
-
 def file_identity(path: str) -> tuple[int, int] | None:
     """Return device and inode of a file, which change if it is replaced; None if it is missing."""
     try:
@@ -116,15 +72,3 @@ def file_identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
-
-
-_DECODE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.errors import NotFound
 from gitworker.store.api import Store
 from gitworker.store.messages.mailbox import find_message, find_message_at

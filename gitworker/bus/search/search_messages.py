@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gitworker.bus.blobs import find_blob
-from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.search.rules_search import match_expression, plain_text, searchable, snippet
 from gitworker.errors import Unavailable
 from gitworker.paths import StatePaths

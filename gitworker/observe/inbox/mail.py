@@ -5,24 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import message_fields
-from gitworker.model.message import AUTOMATIC, MessageType
+from gitworker.model.message import AUTOMATIC
 from gitworker.model.ref_names import short_name
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
-from gitworker.observe.inbox.rules import (
-    STATE,
-    command_for,
-    is_old_warning,
-    is_settled,
-    summary_of,
-)
+from gitworker.observe.inbox.read_messages import ReadMessage, open_messages, read_message
+from gitworker.observe.inbox.rules import STATE
 from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
 from gitworker.store.records.tips import all_tips
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator
 
     from gitworker.session import Session
     from gitworker.store.messages.mailbox import StoredMessage
@@ -43,8 +37,8 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
         branches = {short_name(ref) for ref in all_tips(reader)}
     shown, has_more = found[:limit], len(found) > limit
     upto = shown[-1].seq if has_more else newest
-    mail = mail_items(shown, blobs=session.paths.blobs, handed_in=handed_in, branches=branches)
-    items = [*mail, *_state(session)]
+    mail = open_messages(shown, blobs=session.paths.blobs, handed_in=handed_in, branches=branches)
+    items = [*map(_item, mail), *_state(session)]
     return Inbox(
         agent,
         clock.now_ms(),
@@ -54,35 +48,9 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
     )
 
 
-def mail_items(
-    messages: Sequence[StoredMessage],
-    *,
-    blobs: str,
-    handed_in: int,
-    branches: Collection[str] | None = None,
-) -> Iterator[InboxItem]:
-    """Yield the messages, without the verdicts that the hand-in at that position settled.
-
-    Requested changes are shown all the same: these are the words of a reviewer. A warning of a
-    conflict with the target is settled by a hand-in, too, one with a branch by the end of the
-    branch, if the existing `branches` are given.
-    """
-    for message in messages:
-        item = message_item(message, blobs=blobs)
-        if message.type == MessageType.CONFLICT_WARNING and is_old_warning(
-            item.payload, is_handed_in=message.seq < handed_in, branches=branches
-        ):
-            continue
-        if message.seq < handed_in and message.type == MessageType.REVIEW_RESULT:
-            if is_settled(item.text):
-                continue
-            item = item._replace(command=None)
-        yield item
-
-
 def _state(session: Session) -> Iterator[InboxItem]:
     """Yield the state of the worker's branch or worktree that it has to change, if there is any."""
-    from gitworker.observe.trouble import read_trouble  # 5 ms, which agent hooks do not pay
+    from gitworker.observe.trouble import read_trouble
     from gitworker.observe.unsubmitted import read_unsubmitted
 
     with session.store.read() as reader:
@@ -99,16 +67,19 @@ def _state(session: Session) -> Iterator[InboxItem]:
 
 def message_item(message: StoredMessage, *, blobs: str) -> InboxItem:
     """Return a message as an item of the inbox."""
-    payload = message_fields(message, blobs=blobs)["payload"]
-    sender, type = message.from_agent, message.type
+    return _item(read_message(message, blobs=blobs))
+
+
+def _item(found: ReadMessage) -> InboxItem:
+    message = found.message
     return InboxItem(
-        type,
-        sender,
-        summary_of(type, payload),
+        message.type,
+        message.from_agent,
+        found.text,
         message.ts_ms,
-        command=command_for(type, payload, sender=sender, seq=message.seq),
+        command=found.command,
         task=message.correlation_id,
         seq=message.seq,
         id=message.id,
-        payload=payload,
+        payload=found.payload,
     )

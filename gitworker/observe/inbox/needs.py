@@ -19,11 +19,9 @@ from gitworker.observe.inbox.rules import (
     MESSAGE,
     PAUSED,
     QUESTION,
-    READ,
     RETURNED,
     REVIEW,
     URGENCY,
-    answer_command,
     budget_command,
     budget_words,
     can_be_answered,
@@ -32,6 +30,7 @@ from gitworker.observe.inbox.rules import (
     need_of,
     stops_work,
 )
+from gitworker.observe.inbox.rules_messages import READ, answer_command
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work

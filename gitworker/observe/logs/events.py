@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.ids import is_oid
 from gitworker.model.message import MessageType
-from gitworker.observe.inbox.rules import summary_of
+from gitworker.observe.inbox.rules_messages import summary_of
 from gitworker.observe.text import one_line, without_escapes
 from gitworker.store.messages.events import (
     StoredEvent,
@@ -248,7 +248,7 @@ def _decoded(text: str | None) -> Any:
     """Return the JSON data, or the text itself if it is not JSON."""
     if text is None:
         return None
-    from gitworker.bus.following.follow_messages import (
+    from gitworker.bus.following.message_fields import (
         read_json,  # 3 ms, and `status` may have no event to show
     )
 

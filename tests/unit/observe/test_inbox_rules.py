@@ -8,16 +8,18 @@ import pytest
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.rules import (
-    TEXT_SHOWN,
     budget_command,
     budget_words,
+    is_open_question,
+    need_of,
+    stops_work,
+)
+from gitworker.observe.inbox.rules_messages import (
+    TEXT_SHOWN,
     command_for,
     is_old_warning,
-    is_open_question,
     is_settled,
-    need_of,
     render_brief,
-    stops_work,
     summary_of,
 )
 

@@ -10,7 +10,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
 from gitworker.cli.options import GitworkerCommand, Seconds
-from gitworker.observe.inbox.rules import render_brief
+from gitworker.observe.inbox.rules_messages import render_brief
 from gitworker.store.messages.mailbox import Selection
 
 
