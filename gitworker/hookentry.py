@@ -6,6 +6,7 @@
     python -EP -m gitworker.hookentry radar COMMON_DIR
     python -EP -m gitworker.hookentry pool COMMON_DIR
     python -EP -m gitworker.hookentry notify COMMON_DIR [final]
+    python -EP -m gitworker.hookentry begin COMMON_DIR WORKER [PID START]
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
@@ -48,7 +49,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _drain(common_dir: str) -> int:
-    from gitworker.bus.files.export import export_logs
     from gitworker.bus.jobs.upkeep_job import start_upkeep_job
     from gitworker.lifecycle.take_up import publish_commits
     from gitworker.worktrees.pool.pool import refill_pool
@@ -58,9 +58,7 @@ def _drain(common_dir: str) -> int:
         session,
         skipped=lambda ref, error: log_failure(session.paths.root, f"drain: {ref}: {error}"),
     )
-    with suppress(OSError):  # the next command brings them up to date
-        export_logs(session.store, session.paths)
-    _wake_followers(session.paths.bell)
+    _show(session)
     start_upkeep_job(session.store, common_dir)
     refill_pool(session)
     if os.path.exists(session.paths.search):
@@ -105,6 +103,15 @@ def _notify(common_dir: str, *words: str) -> int:
     return 0
 
 
+def _begin(common_dir: str, worker: str, *process: str) -> int:
+    from gitworker.agents.hooks.begin_work import begin_work
+
+    session = _open(common_dir, worker)
+    begin_work(session, worker, *process)
+    _show(session)
+    return 0
+
+
 def _refresh_hooks(common_dir: str) -> int:
     from gitworker.paths import require_repository
     from gitworker.repo.hooks.shims import refresh_shims
@@ -136,20 +143,24 @@ def _compare(common_dir: str, entry: str, commit: str) -> int:
     return 1 if unsaved else 0
 
 
-def _open(common_dir: str) -> "Session":
+def _open(common_dir: str, identity: str = "hq") -> "Session":
     from gitworker.app import open_session
     from gitworker.repo.plumbing.git_environment import LOCAL_ENV, SETTINGS_ENV
 
     for name in (*LOCAL_ENV, *SETTINGS_ENV):  # set by git for the hook, not by the user
         os.environ.pop(name, None)
     os.chdir(common_dir)
-    return open_session(identity="hq", create=False, attended=False)
+    return open_session(identity=identity, create=False, attended=False)
 
 
-def _wake_followers(bell: str) -> None:
+def _show(session: "Session") -> None:
+    """Update the log files and wake the followers."""
+    from gitworker.bus.files.export import export_logs
     from gitworker.bus.following.bell import notify_followers
 
-    notify_followers(bell)
+    with suppress(OSError):  # the next command brings them up to date
+        export_logs(session.store, session.paths)
+    notify_followers(session.paths.bell)
 
 
 def log_failure(state: str, text: str) -> None:
@@ -171,6 +182,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "radar": _radar,
     "pool": _pool,
     "notify": _notify,
+    "begin": _begin,
     "beat": _send_heartbeats,
     "compare": _compare,
 }

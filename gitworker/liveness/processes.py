@@ -1,7 +1,6 @@
 """The process that calls us as an agent, and the processes that occupy a directory."""
 
 import os
-from contextlib import suppress
 
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.processes.table import (
@@ -91,7 +90,7 @@ def occupants_of(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
 def _lies_in(pid: int, wanted: os.stat_result) -> bool:
     """Return whether a process works in the wanted directory, by device and inode."""
     path = working_directory(pid)
-    with suppress(OSError):  # it has just ended, or belongs to another user
+    try:
         found = os.stat(path)
         for _ in range(DEPTH_MAX):
             if os.path.samestat(found, wanted):
@@ -101,6 +100,8 @@ def _lies_in(pid: int, wanted: os.stat_result) -> bool:
             if found.st_dev != wanted.st_dev or os.path.samestat(found, above):
                 return False
             found = above
+    except OSError:  # it has just ended, or belongs to another user
+        pass
     return False
 
 

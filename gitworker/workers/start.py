@@ -32,22 +32,29 @@ INIT = 1  # it lives as long as the machine, so it says nothing about an agent
 
 
 def start(
-    session: Session, name: str | None, *, pid: int | None = None, binds_caller: bool = True
+    session: Session,
+    name: str | None,
+    *,
+    pid: int | None = None,
+    agent: Process | None = None,
+    binds_caller: bool = True,
 ) -> Worker:
     """Record the start of work and its process; the heartbeat daemon keeps the worker alive.
 
     A STALE worker recovers and a FAILED one resumes. A worker that is at work already is only bound
     to a new process, if its recorded one has ended or `pid` is given.
 
-    Without `pid` the process is the nearest ancestor that is an agent, unless the caller is a
-    server that starts for others (`binds_caller` is False). Without a process, only
-    commands and commits count as heartbeats. Raises NotFound if `pid` does not run, Conflict if
-    another agent has taken over the worker's claim on the task, Refused if another worker holds it.
+    Without `pid` the process is the nearest ancestor that is an agent, unless the caller acts for
+    others (`binds_caller` is False): then it is the `agent` that the caller has found. Without a
+    process, only commands and commits count as heartbeats. Raises NotFound if `pid` does not run,
+    Conflict if another agent has taken over the worker's claim on the task, Refused if another
+    worker holds it.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
         refuse_lost_task(reader, session, worker)
-    return _begin(session, worker, WorkerEvent.START, pid=pid, binds_caller=binds_caller)
+    process = _process(worker, pid) if pid is not None or binds_caller else agent
+    return _begin(session, worker, WorkerEvent.START, process, is_given=pid is not None)
 
 
 def resume(
@@ -65,7 +72,8 @@ def resume(
     if worker.stale_from is WorkerState.IN_REVIEW:
         return recover(session, worker.worker_id)
     binds = binds_caller and session.actor == worker.worker_id
-    resumed = _begin(session, worker, WorkerEvent.RESUME, pid=pid, binds_caller=binds)
+    process = _process(worker, pid) if pid is not None or binds else None
+    resumed = _begin(session, worker, WorkerEvent.RESUME, process, is_given=pid is not None)
     if pid is None and not binds and not process_runs(resumed, this_moment(), session.paths):
         name = worker.worker_id
         session.report(
@@ -75,14 +83,18 @@ def resume(
 
 
 def _begin(
-    session: Session, worker: Worker, event: WorkerEvent, *, pid: int | None, binds_caller: bool
+    session: Session,
+    worker: Worker,
+    event: WorkerEvent,
+    process: Process | None,
+    *,
+    is_given: bool,
 ) -> Worker:
     if not has_worktree(owner_of(session.repository.common_dir, worker)) and worker.worktree:
         raise Refused(
             f"worker {worker.worker_id} has no worktree at {worker.worktree}",
             f"git worker show {worker.worker_id}",
         )
-    process = _process(worker, pid) if pid is not None or binds_caller else None
     with session.store.write() as writer:
         # A commit just before starts its worker in the background.
         worker = load_worker(writer, worker.worker_id)
@@ -94,7 +106,7 @@ def _begin(
         if not is_at_work(taken.state):
             require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
         require_task_held(writer, worker.task_id, worker.worker_id)
-        has_new_process = _bind(writer, session, taken, process, is_given=pid is not None)
+        has_new_process = _bind(writer, session, taken, process, is_given=is_given)
         changes = has_new_process or taken.version != worker.version
         changes = changes or was_paused or worker.waits_for_author
         if changes:

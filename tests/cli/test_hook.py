@@ -1,7 +1,11 @@
 """`hook` as agents call it: their JSON on standard input, JSON or nothing on standard output."""
 
+import contextlib
 import fcntl
 import json
+import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,7 +13,7 @@ import pytest
 
 from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS
 from tests.cli.conftest import Scene
-from tests.cli.kit import Answer, ok, run
+from tests.cli.kit import PROGRAM, Answer, ok, run, wait_until
 
 SILENCE = Answer(0, "", "")
 # The input of a tool call as Claude Code 2.1.330 writes it, made larger than a pipe's buffer.
@@ -68,6 +72,45 @@ def test_a_busy_database_delays_no_agent(scene: Scene, event: str) -> None:
         assert time.monotonic() - begun < GATE_TIMEOUT_MS / 1000 / 4
     assert (heard.status, heard.err) == (0, "")
     assert ("port 8080" in heard.out) == (event in {"SessionStart", "PostToolUse"})
+
+
+def test_a_busy_database_delays_no_start(scene: Scene) -> None:
+    """A session of an ASSIGNED worker begins at once; its work begins when the database is free."""
+    worktree = scene.spawn("auth", "t1")
+    with open(scene.state / "bus.db-gate", "rb+") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        begun = time.monotonic()
+        heard = run(worktree, "hook", "SessionStart")
+        assert time.monotonic() - begun < GATE_TIMEOUT_MS / 1000 / 4
+        assert "worker auth" in heard.out
+    wait_until(lambda: stored(scene)[0] == "WORKING")
+
+
+# An agent: it runs its hook through a shell, as agents do, and lives on.
+AGENT = """
+import subprocess, sys
+subprocess.run([*sys.argv[1:]], check=True, stdin=subprocess.DEVNULL)
+sys.stdin.read()
+"""
+
+
+def test_the_agent_is_bound(scene: Scene) -> None:
+    """The work that a session begins is bound to the agent's process, not to the hook's shell."""
+    worktree = scene.spawn("auth", "t1")
+    hook = ("sh", "-c", f"'{PROGRAM}' hook SessionStart 2>/dev/null || : # gitworker")
+    with subprocess.Popen(
+        [sys.executable, "-c", AGENT, *hook],
+        cwd=worktree, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    ) as agent:  # fmt: skip
+        wait_until(lambda: stored(scene)[0] == "WORKING")
+        assert stored(scene) == ("WORKING", agent.pid)
+
+
+def stored(scene: Scene) -> tuple[str, int | None]:
+    """Return the state and the process of the worker `auth`."""
+    with contextlib.closing(sqlite3.connect(scene.state / "bus.db", timeout=60)) as database:
+        (row,) = database.execute("SELECT state, pid FROM workers WHERE worker_id = 'auth'")
+    return row[0], row[1]
 
 
 def test_unknown_events_are_refused(scene: Scene) -> None:

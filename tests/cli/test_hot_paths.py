@@ -130,6 +130,32 @@ def test_a_session_begins_with_little(
     assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
 
 
+def test_work_begins_with_little(scene: Scene) -> None:
+    """The introduction of an agent whose work begins imports little: a job starts the work."""
+    worktree = scene.spawn("auth", "t1")
+    more = {
+        "gitworker.agents.hooks.begin_work", "gitworker.agents.hooks.texts",
+        "gitworker.store.records.runs", "gitworker.liveness", "gitworker.liveness.processes",
+        "gitworker.processes", "gitworker.processes.jobs", "gitworker.processes.table",
+    }  # fmt: skip
+    assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
+
+
+def test_messages_come_with_little(scene: Scene) -> None:
+    """A hook that carries a message to the agent imports no parser and no view for people."""
+    worktree = scene.spawn("auth", "t1")
+    ok(worktree, "heartbeat")
+    ok(scene.root, "send", "auth", "Use port 8080")
+    more = {
+        "math", "gitworker.agents.hooks.texts", "gitworker.bus.blobs",
+        "gitworker.bus.following.message_fields", "gitworker.bus.rules", "gitworker.observe",
+        "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
+        "gitworker.observe.inbox.rules_messages", "gitworker.store.records.runs", "_json",
+    }  # fmt: skip
+    assert imported(worktree, "hook", "PostToolUse") - SHARED - HOOK - more == set()
+    assert "gitworker.observe.inbox.read_messages" not in imported(worktree, "hook", "PostToolUse")
+
+
 def test_waiting_imports_little(scene: Scene) -> None:
     """A poll imports the modules for waiting only if it waits."""
     waiting = {"gitworker.store.sqlite.inotify", "gitworker.store.sqlite.waking"}

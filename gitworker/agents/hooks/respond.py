@@ -14,10 +14,11 @@ from gitworker.agents.hooks.rules_session import (
     due_beat,
     is_sign_of_work,
     needs_start,
+    starts_late,
 )
 from gitworker.agents.hooks.unread_mail import mail_text, read_mail, read_upto
 from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
-from gitworker.errors import Conflict, GitWorkerError
+from gitworker.errors import Conflict
 from gitworker.store.claims import lost_claims
 from gitworker.store.messages.mailbox import acknowledge_message, is_interrupted
 from gitworker.store.records.agent_hooks import HookFacts, find_hook_facts, remember
@@ -80,6 +81,8 @@ def _send_beat(context: HookContext, news: News, meaning: str) -> bool:
     has_published = send_heartbeat(
         context.store, context.paths, worker=context.worker, sign=sign, lease_ms=context.lease_ms
     )
+    if starts_late(meaning, state=facts.state):
+        _begin_work(context, news)
     if news.interrupted and is_sign_of_work(meaning):
         from gitworker.lifecycle.take_up import take_up_by_heartbeat  # 100 ms, once
         from gitworker.store.workers import load_worker
@@ -100,7 +103,7 @@ def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
         is_supervised = context.is_supervised
         is_bound = not is_supervised and _is_bound(news.facts)
         if needs_start(news.facts.state, is_supervised=is_supervised, is_bound=is_bound):
-            parts.append(_begin_work(context, news))
+            _begin_work(context, news)
         from gitworker.agents.hooks.texts import introduction
 
         parts.append(introduction(context, news))
@@ -121,16 +124,17 @@ def _is_bound(facts: HookFacts) -> bool:
     )
 
 
-def _begin_work(context: HookContext, news: News) -> str:
-    """Start the worker; return the refusal with its hint, "" without one."""
-    from gitworker.workers.start import start  # 70 ms, once a session
+def _begin_work(context: HookContext, news: News) -> None:
+    """Let a job start the worker, unless its task is lost, which the agent learns with the claims.
 
-    try:
-        news.facts.state = start(context.open_session(), context.worker).state.value
-    except GitWorkerError as error:
-        hint = f"\n    {error.hint}" if error.hint else ""
-        return f"The start of your work is not recorded: {error.message}{hint}"
-    return ""
+    If the job fails, the next sign of work repeats it.
+    """
+    if news.facts.task_id in news.lost:
+        return
+    from gitworker.agents.hooks.begin_work import start_begin_job  # 3 ms, once a session
+
+    start_begin_job(context.repository.common_dir, context.worker)
+    news.facts.state = "WORKING"
 
 
 def _lost_text(context: HookContext, news: News) -> str:

@@ -59,6 +59,11 @@ def needs_start(state: str, *, is_supervised: bool, is_bound: bool) -> bool:
     return state == "ASSIGNED" or (state == "STALE" and not is_supervised)
 
 
+def starts_late(meaning: str, *, state: str) -> bool:
+    """Return whether a sign of work repeats the start of the work, which has not been recorded."""
+    return state == "ASSIGNED" and is_sign_of_work(meaning)
+
+
 def may_keep(reason: str, *, stops: int, last: str | None) -> bool:
     """Return whether an agent is kept at work for a reason.
 

@@ -12,6 +12,7 @@ from gitworker.agents.hooks.rules_dialects import EVENTS
 from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.send import MessageDraft, send
 from gitworker.paths import require_repository
+from gitworker.processes import jobs
 from tests.workers.world import World, without_heartbeat_daemon
 
 
@@ -39,6 +40,8 @@ class HookedAgent:
         answer = respond(context, EVENTS[event])
         assert answer is not None
         acknowledge(context, answer)
+        for job in list(jobs._started):  # the job that begins the work
+            assert jobs.wait_job(job) == 0
         return answer.text
 
     def write(self, text: str, *, to: str | None = "auth", task: str | None = None) -> None:

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from gitworker.agents.hooks.begin_work import begin_work
 from gitworker.agents.hooks.hook_context import HookContext
 from gitworker.agents.hooks.respond import respond
 from gitworker.agents.hooks.rules_dialects import EVENTS
@@ -12,7 +13,6 @@ from gitworker.errors import Conflict
 from gitworker.lifecycle.fail import fail
 from gitworker.questions.ask import ask
 from gitworker.questions.reply import reply
-from gitworker.session import Session
 from gitworker.store.claims import evict_claim
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.workers.review import reject
@@ -40,21 +40,31 @@ def test_a_supervised_session_is_not_bound_again(agent: HookedAgent) -> None:
     assert agent.world.worker("auth").pid == os.getppid()
 
 
-def test_a_refused_start_is_explained(agent: HookedAgent) -> None:
-    """If the begin of the work cannot be recorded, the agent learns its task all the same."""
-    session = agent.world.session()
+def test_a_lost_task_does_not_begin(agent: HookedAgent) -> None:
+    """A worker that has lost its claim on the task learns the task and the loss, and waits."""
+    with agent.world.session().store.write() as writer:
+        evict_claim(writer, "t1")
+    text = agent.hear("SessionStart")
+    assert "lost its claim on t1" in text
+    assert "task is t1; you are ASSIGNED" in text
+    age_heartbeat(agent)
+    agent.hear("PostToolUse")
+    assert agent.world.states("auth", "t1")[0] == "ASSIGNED"
 
-    def refuse() -> Session:
-        raise Conflict("the database is busy", "run the command again")
 
-    context = HookContext(
-        "auth", session.repository, session.store, session.paths, open_session=refuse,
-        lease_ms=60_000,
-    )  # fmt: skip
-    answer = respond(context, EVENTS["SessionStart"])
-    assert answer is not None
-    assert "not recorded: the database is busy" in answer.text
-    assert "Add the form" in answer.text
+def test_a_start_that_failed_is_repeated(agent: HookedAgent) -> None:
+    """If the start of the work was not recorded, a later tool call starts the work."""
+    age_heartbeat(agent)
+    agent.hear("PostToolUse")
+    assert agent.world.states("auth", "t1")[0] == "WORKING"
+
+
+def test_ended_work_does_not_begin(agent: HookedAgent) -> None:
+    """A start that comes late changes no worker that has given up since."""
+    agent.hear("SessionStart")
+    fail(agent.world.session(), "auth", reason="no way", on_purpose=True)
+    begin_work(agent.world.session(agent.worktree, "auth"), "auth", str(os.getpid()), "1")
+    assert agent.world.states("auth", "t1")[0] == "FAILED"
 
 
 def test_silence(agent: HookedAgent) -> None:
