@@ -14,7 +14,7 @@ from gitworker.agents.command import PROMPT_FILE, prepare_command
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.rules import command_text, operation_refusal, run_refusal
 from gitworker.bus.heartbeat_message import require_heartbeat_worker
-from gitworker.liveness.supervised_agent import living_agent
+from gitworker.liveness.supervised_agent import living_agent, presumed_for_ms
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.store.records.runs import find_blocking_operation, find_latest_run
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS
@@ -88,14 +88,16 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
     with post.store.read() as reader:
         worker = load_worker(reader, require_heartbeat_worker(reader, name, post.actor))
         open_kind = find_blocking_operation(reader, worker.worker_id, worker.task)
-        running = living_agent(reader, post.paths, find_latest_run(reader, worker.worker_id))
+        run = find_latest_run(reader, worker.worker_id)
+        running = living_agent(reader, post.paths, run)
+        presumed_ms = 0 if running is None else presumed_for_ms(reader, post.paths, run)
     unfinished = operation_refusal(worker.worker_id, open_kind)
     if unfinished is not None:
         raise unfinished
     worktree = _own_worktree(post, worker)
     refusal = run_refusal(
         worker.worker_id, worker.state, stale_from=worker.stale_from, worktree=worktree,
-        running=running,
+        running=running, presumed_for_ms=presumed_ms,
     )  # fmt: skip
     if refusal is None:
         return worker

@@ -59,12 +59,19 @@ def operation_refusal(worker: str, kind: str | None) -> UnfinishedOperation | No
 
 
 def run_refusal(
-    worker: str, state: str, *, stale_from: str | None, worktree: str | None, running: int | None
+    worker: str,
+    state: str,
+    *,
+    stale_from: str | None,
+    worktree: str | None,
+    running: int | None,
+    presumed_for_ms: int = 0,
 ) -> GitWorkerError | None:
     """Return the error if no agent can be started as a worker, else None.
 
     `stale_from` is the state before STALE. `running` is the process of another supervised agent
-    that is alive there.
+    that is alive there; it counts as alive for `presumed_for_ms` if only its last heartbeat says
+    so.
     """
     if not may_restart(state, stale_from=stale_from):
         words, hint = NO_WORK[state]
@@ -74,6 +81,14 @@ def run_refusal(
         )
     if worktree is None:
         return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
+    if running is not None and presumed_for_ms > 0:
+        left_s = -(-presumed_for_ms // 1000)
+        return Conflict(
+            f"worker {worker} may still run an agent: process {running} of an earlier boot, or of"
+            f" another host or PID namespace, counts as alive for {left_s} more seconds",
+            f"sleep {left_s} && git worker resume {worker}",
+            code="busy_seat",
+        )
     if running is not None:
         return Conflict(
             f"worker {worker} already runs an agent (process {running})",

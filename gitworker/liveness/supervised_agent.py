@@ -50,13 +50,29 @@ def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = 
     """Return whether a process that cannot be looked up counts as alive, by lock or heartbeat."""
     if is_life_locked(paths, worker):
         return True
+    return _fresh_for_ms(reader, worker, fresh_ms=fresh_ms) > 0
+
+
+def presumed_for_ms(reader: Reader, paths: StatePaths, run: Run | None) -> int:
+    """Return how long the agent of a run counts as alive only because of its last heartbeat.
+
+    0 if it can be looked up, or if its lock proves that it lives: an order reaches it then. After
+    a reboot no order can.
+    """
+    if run is None or is_local(origin_of(run)) or is_life_locked(paths, run.worker_id):
+        return 0
+    return max(0, _fresh_for_ms(reader, run.worker_id, fresh_ms=FRESH_MS))
+
+
+def _fresh_for_ms(reader: Reader, worker: str, *, fresh_ms: int) -> int:
+    """Return how long the last heartbeat of a worker stays fresh; 0 or less if it is not."""
     stored = find_heartbeat(reader, worker)
     if stored is None:
-        return False
+        return 0
     from gitworker.liveness.readings import (  # 10 ms, only in a sandbox
         heartbeat_of,
         this_moment,
     )
     from gitworker.liveness.rules import heartbeat_age_ms
 
-    return heartbeat_age_ms(heartbeat_of(stored), this_moment()) < fresh_ms
+    return fresh_ms - heartbeat_age_ms(heartbeat_of(stored), this_moment())

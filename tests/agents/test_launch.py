@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,8 +183,12 @@ def test_an_unknown_run_holds_its_worker(auth: SupervisedWorker, changed: str) -
     """A run of another host, boot or PID namespace counts as alive by a fresh heartbeat or lock."""
     launched(auth.world)
     change(auth.world, f"UPDATE runs SET {changed}")
-    with pytest.raises(Conflict, match="worker auth already runs an agent"):
+    change(auth.world, "UPDATE heartbeats SET ts_ms = ts_ms - 60000")
+    with pytest.raises(Conflict, match="may still run an agent") as caught:
         require_worker(post(auth.world), "auth")
+    wait = re.fullmatch(r"sleep (\d+) && git worker resume auth", str(caught.value.hint))
+    assert wait is not None
+    assert 1 <= int(wait[1]) <= 40
     change(auth.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
     assert require_worker(post(auth.world), "auth").state == "WORKING"
     proof = LifeLock(post(auth.world).paths, "auth")

@@ -20,8 +20,8 @@ GIT = (
     "submodule", "switch", "update-ref", "worker", "worktree", "-C", "--version", "{}",
 )  # fmt: skip
 OTHER = (
-    "cd", "chmod", "cat", "df", "eval", "export", "less", "ls", "mkdir", "mv", "rm", "sudo", "tmux",
-    "ulimit", "unset",
+    "cd", "chmod", "cat", "df", "eval", "export", "less", "ls", "mkdir", "mv", "rm", "sleep",
+    "sudo", "tmux", "ulimit", "unset",
 )  # fmt: skip
 COMMAND = re.compile(
     rf"^(git ({'|'.join(map(re.escape, GIT))})( (?![a-z]+:)\S|$)|({'|'.join(OTHER)}) \S)"

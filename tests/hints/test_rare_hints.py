@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import signal
+import time
 
 import pytest
 
 from fixtures.repos import Repo
 from gitworker.paths import read_only_error
+from tests.agents.supervised import is_alive
+from tests.agents.test_launch import change
 from tests.cli.test_hint_walk import failed, in_review, landed
 from tests.hints.case import Case, check
 from tests.hints.following import Printed, note, perform
@@ -16,7 +20,7 @@ from tests.hints.test_worker_hints import run_in, verify_untrusted
 from tests.workers.planting import unowned_worktree
 from tests.workers.test_adopt import by_hand
 from tests.workers.test_hostile_trees import plant
-from tests.workers.world import World
+from tests.workers.world import World, wait_until
 
 
 def hostile(world: World) -> None:
@@ -198,7 +202,22 @@ def two_buses(world: World) -> None:
     shutil.copytree(world.state_dir, world.root / ".worker-state")
 
 
+def rebooted(world: World) -> None:
+    """End an agent and its supervisor as a reboot does, 85 seconds after the last heartbeat."""
+    with_agent(world)
+    ((agent, supervisor),) = world.query("SELECT pid, supervisor_pid FROM runs")
+    for pid in (supervisor, agent):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not (is_alive(agent) or is_alive(supervisor)))
+    change(world, "UPDATE runs SET boot_id = 'earlier'")
+    change(world, "UPDATE workers SET boot_id = 'earlier'")
+    change(world, f"UPDATE heartbeats SET ts_ms = {int(time.time() * 1000) - 85_000}")
+
+
 AGENT_CASES = {
+    "rebooted": Case(
+        rebooted, W + "resume auth -d -- sleep 60", "sleep {} && git worker resume {}"
+    ),
     "busy": Case(with_agent, W + "exec auth -- true", W + "stop {}", instead=True),
     "occupied": Case(with_agent, W + "cancel auth", W + "stop {}", instead=True),
     "pause": Case(with_agent, W + "pause auth", W + "{} {}"),

@@ -54,6 +54,12 @@ def test_refusals() -> None:
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
     assert busy.hint == "git worker stop auth"
+    presumed = run_refusal(
+        "auth", "WORKING", stale_from=None, worktree="/w", running=7, presumed_for_ms=41_001
+    )
+    assert isinstance(presumed, Conflict)
+    assert "counts as alive for 42 more seconds" in presumed.message
+    assert presumed.hint == "sleep 42 && git worker resume auth"
 
 
 @pytest.mark.parametrize(
