@@ -249,6 +249,14 @@ def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path
     assert all(word in line for word, line in zip(asked, ours, strict=True)), ours
 
 
+def test_a_supervisor_asks_git_after_the_start(scene: Scene, tmp_path: Path) -> None:
+    """The agent of a detached `exec` is the first process that its supervisor starts."""
+    scene.spawn("auth", "t1")
+    supervisor = ("exec", "auth", "--json", "--supervisor", "--no-auto-resume", "--", "true")
+    first, *_ = traced(scene, tmp_path, *supervisor)
+    assert first.endswith("true"), first
+
+
 def test_poll_rings_few_drains(scene: Scene, tmp_path: Path) -> None:
     """Of many polls in a row, one starts a drain, and after two seconds another may."""
     scene.spawn("auth", "t1")

@@ -8,16 +8,22 @@ from gitworker.agents.rules import UnfinishedOperation
 from gitworker.agents.supervise import RunRequest, SupervisedRun
 from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.cli.hot.place import HotContext, find_hot_context
-from gitworker.cli.hot.words import SECONDS_MAX, split_words
-from gitworker.cli.output import narrate
+from gitworker.cli.hot.words import FLAG, SECONDS_MAX, split_words
+from gitworker.cli.output import complain, document, narrate, silence
+from gitworker.errors import GitWorkerError, Unavailable
 
-OPTIONS = {"--time-limit": "S", "--as": "ID"}
+OPTIONS = {
+    "--time-limit": "S", "--as": "ID", "--json": FLAG, "--supervisor": FLAG,
+    "--no-auto-resume": FLAG,
+}  # fmt: skip
 END_OF_OPTIONS = "--"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
+    from gitworker.agents.launch import AgentRun
     from gitworker.session import Session
 
 
@@ -31,13 +37,64 @@ def run_exec(words: list[str]) -> int | None:
     if split is None or len(split[1]) > 1 or not program:
         return None
     values, rest = split
+    is_supervisor = "--supervisor" in values
+    if is_supervisor != ("--json" in values):  # `exec --json` prints the end of the agent, too
+        return None
+    request = _request(program, values)
+    if request is None:
+        return None
+    try:
+        ended = _exec(values.get("--as"), rest[0] if rest else None, request)
+    except UnfinishedOperation:  # the full command settles the interrupted operation
+        return None
+    except GitWorkerError as error:
+        if not is_supervisor:
+            raise
+        return complain(error, as_json=True)
+    if ended is None:
+        return None
+    narrate(ended.message)
+    return ended.status
+
+
+def supervisor(request: RunRequest) -> RunRequest:
+    """Return the request of a supervisor whose caller waits for the start only."""
+    request.on_start = _report_start
+    request.is_silent = request.is_detached = True
+    return request
+
+
+def run_fields(run: AgentRun) -> dict[str, Any]:
+    """Return a run that has begun as the fields of a JSON document."""
+    return {
+        "worker": run.worker, "task": run.task, "worktree": run.worktree, "run": run.id,
+        "pid": run.pid, "command": run.command,
+    }  # fmt: skip
+
+
+def _report_start(run: AgentRun) -> None:
+    from contextlib import suppress  # 2 ms, only for a supervisor
+
+    with suppress(OSError, Unavailable):  # the caller has ended; the agent needs us all the same
+        document(run_fields(run))
+    silence()
+
+
+def _request(program: list[str], values: dict[str, str]) -> RunRequest | None:
+    """Return the request that the options make; None if click must report its time limit."""
     try:
         limit_s = float(values["--time-limit"]) if "--time-limit" in values else None
     except ValueError:
         return None
     if limit_s is not None and not 0 < limit_s <= SECONDS_MAX:
         return None
-    identity = values.get("--as")
+    request = RunRequest(program, time_limit_s=limit_s)
+    request.auto_resume = False if "--no-auto-resume" in values else None
+    return supervisor(request) if "--supervisor" in values else request
+
+
+def _exec(identity: str | None, name: str | None, request: RunRequest) -> SupervisedRun | None:
+    """Supervise an agent; return None if the repository is not set up yet."""
     place = find_hot_context(identity)
     if place is None:
         return None
@@ -47,13 +104,7 @@ def run_exec(words: list[str]) -> int | None:
 
         return CommandLine(identity).open_settled()
 
-    request = RunRequest(program, time_limit_s=limit_s)
-    try:
-        ended = exec_at(place, rest[0] if rest else None, request, open_session=open_session)
-    except UnfinishedOperation:  # the full command settles the interrupted operation
-        return None
-    narrate(ended.message)
-    return ended.status
+    return exec_at(place, name, request, open_session=open_session)
 
 
 def exec_at(

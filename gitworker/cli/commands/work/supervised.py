@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
@@ -10,14 +9,13 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.errors import Invalid, Unavailable
+from gitworker.errors import Invalid
 from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gitworker.agents.launch import AgentRun
     from gitworker.agents.supervise import RunRequest, SupervisedRun
 
 PROGRAM = "gitworker.program"
@@ -75,13 +73,12 @@ def run_supervised(
 
     `is_supervisor`: another command waits for the start only, which is printed at once.
     """
-    from gitworker.cli.hot.exec import exec_at
+    from gitworker.cli.hot.exec import exec_at, supervisor
     from gitworker.cli.hot.place import hot_context_of
 
     request.is_silent = call.as_json
     if is_supervisor:
-        request.on_start = _report_start
-        request.is_detached = True
+        request = supervisor(request)
     ended = exec_at(hot_context_of(session), worker, request, open_session=lambda: session)
     if call.as_json:
         output.document({**ended_fields(ended), **fields})
@@ -182,20 +179,9 @@ def require_detachable(program: list[str], verb: str) -> None:
 
 def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
     """Return an ended run as the fields of a JSON document."""
+    from gitworker.cli.hot.exec import run_fields
+
     return {
-        **_run_fields(ended.run), "exit_status": ended.status, "outcome": ended.outcome,
+        **run_fields(ended.run), "exit_status": ended.status, "outcome": ended.outcome,
         "message": ended.message,
-    }  # fmt: skip
-
-
-def _report_start(run: AgentRun) -> None:
-    with suppress(OSError, Unavailable):  # the caller has ended; the agent needs us all the same
-        output.document(_run_fields(run))
-    output.silence()
-
-
-def _run_fields(run: AgentRun) -> dict[str, Any]:
-    return {
-        "worker": run.worker, "task": run.task, "worktree": run.worktree, "run": run.id,
-        "pid": run.pid, "command": run.command,
     }  # fmt: skip
