@@ -24,6 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     try:
+        if words == ["--standby"]:
+            from gitworker.cli.hot.standby import await_order  # the process of a run
+
+            words = await_order()
         status = run_hot(words)
         if status is not None:
             return status if argv is not None else _end_at_once(status)

@@ -236,12 +236,18 @@ def run_fed(argv: Sequence[str], stdin: bytes, *, env: Mapping[str, str] | None 
 
 
 def spawn_detached(
-    argv: Sequence[str], *, cwd: str = "/", env: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    *,
+    cwd: str = "/",
+    env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    stdout: int | None = None,
 ) -> int:
-    """Start a command in a session of its own, without streams; return its pid at once."""
+    """Start a command in a session of its own, with no other streams; return its pid at once."""
     null = os.open(os.devnull, os.O_RDWR)
+    fds = (null if stdin is None else stdin, null if stdout is None else stdout, null)
     try:
-        actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
+        actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)]
         return _spawn(argv, cwd, env, actions, new_session=True)
     finally:
         os.close(null)
@@ -256,17 +262,12 @@ def spawn_reporting(
     stream, and outlives us and our terminal.
     """
     read, write = os.pipe()
-    null = os.open(os.devnull, os.O_RDWR)
     try:
-        actions = [
-            (os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((null, write, null))
-        ]
-        return _spawn(argv, cwd, env, actions, new_session=True), read
+        return spawn_detached(argv, cwd=cwd, env=env, stdout=write), read
     except BaseException:
         os.close(read)
         raise
     finally:
-        os.close(null)
         os.close(write)
 
 

@@ -19,6 +19,7 @@ from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitworker.processes.standby import Standby
     from gitworker.session import Session
     from gitworker.store.workers import Worker
 
@@ -44,26 +45,39 @@ def detach(
     auto_resume: bool | None = None,
     agent: Sequence[str] = (),
     env: Sequence[tuple[str, str]] = (),
+    standby: Standby | None = None,
 ) -> DetachedRun:
     """Start an agent for a worker under a detached supervisor; return once it has begun.
 
     `agent` are the options of `exec` that name a known agent; the words are then its own options.
-    `env` are further variables. Raises the errors of `supervise`, and nothing has started then.
+    `env` are further variables. `standby` becomes the supervisor if it is alive. Raises the errors
+    of `supervise`, and nothing has started then.
     """
     rounds = [] if auto_resume is None else ["--auto-resume" if auto_resume else "--no-auto-resume"]
     limit = () if time_limit_s is None else ("--time-limit", str(time_limit_s))
-    argv = [
-        sys.executable, "-P", "-m", "gitworker", "exec", worker.worker_id, "--as", session.actor,
-        "--json", "--supervisor", *limit, *rounds, *agent, "--", *words,
+    command = [
+        "exec", worker.worker_id, "--as", session.actor, "--json", "--supervisor", *limit, *rounds,
+        *agent, "--", *words,
     ]  # fmt: skip
-    left_out = (*LOCAL_ENV, HELD_ENV)
-    ours = {name: value for name, value in os.environ.items() if name not in left_out}
-    line, pid = start_reporting(argv, cwd=session.main_top, env={**ours, **dict(env)})
-    report = _decoded(line)
-    if "run" not in report:
-        raise _failure(report.get("error"), wait_job(pid))
+    environment = {**supervisor_environment(), **dict(env)}
+    line = None if standby is None else standby.run(command, environment)
+    report = _decoded(line or "")
+    if "run" not in report and "error" not in report:
+        argv = [sys.executable, "-P", "-m", "gitworker", *command]
+        line, pid = start_reporting(argv, cwd=session.main_top, env=environment)
+        report = _decoded(line)
+        if "run" not in report:
+            raise _failure(report.get("error"), wait_job(pid))
+    elif "run" not in report:
+        raise _failure(report["error"], 1)
     log = find_agent_log(session.paths.logs, worker) or ""
     return DetachedRun(log=log, **{name: report[name] for name in DetachedRun._fields[:-1]})
+
+
+def supervisor_environment() -> dict[str, str]:
+    """Return our environment without the variables that git and our locks give to children."""
+    left_out = (*LOCAL_ENV, HELD_ENV)
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 def json_detached(begun: DetachedRun) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.adapters.registered_agent import AgentCommand as AgentCommand
 from gitworker.agents.adapters.registered_agent import as_registered
-from gitworker.agents.detach import detach
+from gitworker.agents.detach import detach, supervisor_environment
 from gitworker.agents.restart import CONTINUED, read_answers
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
@@ -28,14 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.orchestrator.facts import Slot
+    from gitworker.processes.standby import Standby
     from gitworker.session import Session
 
 NOTHING_DONE = "its agent ended without handing in any work"
 KILLED = "its agent and its supervisor were killed"
 
 
-def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slot | None) -> None:
+def carry_out(
+    session: Session,
+    command: AgentCommand,
+    action: Action,
+    slot: Slot | None,
+    *,
+    standby: Standby,
+) -> None:
     """Carry out one action; a task may name another agent, and have a time limit of its own.
+
+    `standby` becomes the supervisor of an agent, and is replaced if it has died.
 
     Raises the errors of the use case; the state then decides what is next. A worker that got
     its task without being able to start its agent is freed from it again.
@@ -43,6 +53,7 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
     command = wished_agent(session, command, action.task, worker=action.worker)
     if action.step in STARTS:
         require_start(session, command, action, slot)
+        standby.prepare(supervisor_environment())  # it loads while the worktree is made
     if action.step is Step.FAIL:
         fail(session, action.worker, reason=NOTHING_DONE)
     elif action.step is Step.RECOVER:
@@ -51,10 +62,11 @@ def carry_out(session: Session, command: AgentCommand, action: Action, slot: Slo
     elif action.is_new:
         wanted = SpawnRequest(parse_worker_id(action.worker), parse_task_id(action.task))
         spawned = spawn(session, wanted)
+        _start(session, command, spawned.worker, (), standby=standby)
         refill_pool(session)
-        _start(session, command, spawned.worker, ())
     elif slot is not None:
-        _start(session, command, slot.worker, _prompt_options(session, command, action.step, slot))
+        prompt = _prompt_options(session, command, action.step, slot)
+        _start(session, command, slot.worker, prompt, standby=standby)
 
 
 def require_start(
@@ -91,13 +103,20 @@ def wished_agent(
     return command._replace(time_limit_s=min(limits, default=None))
 
 
-def _start(session: Session, command: AgentCommand, worker: Worker, prompt: Sequence[str]) -> None:
+def _start(
+    session: Session,
+    command: AgentCommand,
+    worker: Worker,
+    prompt: Sequence[str],
+    *,
+    standby: Standby,
+) -> None:
     """Start the agent of a worker under a detached supervisor, which does not resume it."""
     options = () if command.name is None else ("--agent", command.name)
     try:
         detach(
             session, worker, command.words, time_limit_s=command.time_limit_s, auto_resume=False,
-            agent=(*options, *prompt), env=command.env,
+            agent=(*options, *prompt), env=command.env, standby=standby,
         )  # fmt: skip
     except GitWorkerError as error:
         _give_up(session, worker, error)

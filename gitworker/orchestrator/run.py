@@ -59,6 +59,7 @@ from gitworker.orchestrator.spending import Spending
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.orchestrator.turns.crew import require_crew
 from gitworker.orchestrator.turns.rules_places import limits_of
+from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.tasks.plan.import_plan import import_plan
@@ -139,7 +140,7 @@ class _Work:
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
         "lines", "order", "picture", "plan", "refused", "scope", "session", "skipped", "spending",
-        "stopped", "tested", "unfit", "verified", "versions",
+        "standby", "stopped", "tested", "unfit", "verified", "versions",
     )  # fmt: skip
 
     def __init__(
@@ -166,6 +167,7 @@ class _Work:
         with session.store.read() as reader:
             self.scope = with_open(reader, scope)  # the tasks whose results are reported
         self.spending = Spending(session, order.budget)
+        self.standby = Standby(session.main_top)
         self.picture: Picture
         self.plan: Plan
         restart_stopped(session)
@@ -239,6 +241,7 @@ class _Work:
 
     def summary(self) -> RunSummary:
         """Return the results of the tasks that were open at the beginning, or are so now."""
+        self.standby.close()
         if self.interrupts.number:
             restart_stopped(self.session)
         start_notify_job(self.session, is_final=True)
@@ -298,8 +301,9 @@ class _Work:
             self.scope.add(action.task)
         try:
             carry_out(
-                self.session, self.order.command, action, self.picture.slots.get(action.worker)
-            )
+                self.session, self.order.command, action, self.picture.slots.get(action.worker),
+                standby=self.standby,
+            )  # fmt: skip
         except GitWorkerError as error:
             self.failures[action.task] += 1
             if passes(error.code, self.failures[action.task]):

@@ -57,6 +57,14 @@ def start_readable(argv: list[str], *, cwd: str, env: Mapping[str, str]) -> tupl
     return pid, fd
 
 
+def start_served(argv: list[str], orders: int, *, cwd: str, env: Mapping[str, str]) -> int:
+    """Start a detached command that reads `orders` as its standard input; return its process."""
+    _reap()
+    pid = proc.spawn_detached(argv, cwd=cwd, env=env, stdin=orders)
+    _started.add(pid)
+    return pid
+
+
 def wait_job(pid: int) -> int:
     """Wait for the end of a job of this process; return its exit status as a shell reports it."""
     _started.discard(pid)
