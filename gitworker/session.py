@@ -1,8 +1,10 @@
 """The context of one command: the repository, its paths, the store, the settings, the caller."""
 
+from __future__ import annotations
+
 import os
 from binascii import crc32
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gitworker.config import Settings
 from gitworker.errors import Refused
@@ -18,6 +20,15 @@ ROOT_NOTE = "worktree-root"  # in the state directory: names our directory in th
 OTHER_ROOT = "worker-worktrees"  # if `worktrees` belongs to git or to the project
 
 
+class LandsOn(Protocol):
+    """A worker, or a row of one, whose task may land on the branch of a workstream."""
+
+    @property
+    def lands_on(self) -> Ref | None:
+        """Return that branch; None for the target."""
+        ...
+
+
 class Session(NamedTuple):
     """The opened repository; `gitworker.app` opens one per command and passes it to every use case.
 
@@ -26,7 +37,8 @@ class Session(NamedTuple):
     `settings_from` is the target's commit from which `settings` were read. `report` receives the
     events of operations. `other_worker` is the worker of the current worktree if GITWORKER_ID names
     another agent. `is_interactive`: a person at a terminal can answer git's questions and
-    watch a transfer.
+    watch a transfer. `trunk` is the target of the repository while `target` is the branch of a
+    workstream (`aimed_at`).
     """
 
     repository: Repository
@@ -42,6 +54,16 @@ class Session(NamedTuple):
     report: Progress = ignore
     is_interactive: bool = False
     other_worker: str | None = None
+    trunk: Ref | None = None
+
+    def target_of(self, work: LandsOn) -> Ref:
+        """Return the branch on which a worker's task lands: its workstream's, else the target."""
+        return work.lands_on or self.trunk or self.target
+
+    def aimed_at(self, ref: Ref | None) -> Session:
+        """Return the session with the branch of a workstream as its target; None: without one."""
+        trunk = self.trunk or self.target
+        return self._replace(target=ref or trunk, trunk=trunk if ref else None)
 
     @property
     def transfer_report(self) -> Progress | None:

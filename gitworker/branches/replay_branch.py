@@ -52,9 +52,10 @@ def read_tips(session: Session, worker: Worker) -> BranchTips:
     assert worker.branch is not None
     ref = worker.ref
     common_dir = session.repository.common_dir
-    tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
+    names = (ref, session.target_of(worker))
+    tip, target = (find_tip(session.git, common_dir, name) for name in names)
     if target is None:
-        raise missing_target(session)
+        raise missing_target(session.aimed_at(worker.lands_on))
     if tip is None:
         raise NotFound(f"branch {worker.branch} does not exist", "git worker fsck --repair")
     return BranchTips(ref, tip, target)

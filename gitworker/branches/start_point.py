@@ -5,7 +5,7 @@ from typing import NamedTuple
 from gitworker.branches.rules_stack import is_active
 from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.model.ref_names import ALL, BRANCHES, TAGS
+from gitworker.model.ref_names import ALL, BRANCHES, TAGS, short_name
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -45,6 +45,14 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
             f"git worker spawn {worker} {task} --from {BRANCHES}{found.branch}"
             f"   # once {found.worker_id} has dropped it by: git worker sync",
             code="stacked_in_a_circle",
+        )
+    if session.aimed_at(found.lands_on).target != session.target:
+        raise Refused(
+            f"{found.worker_id} lands on {short_name(session.target_of(found))} and {task} on"
+            f" {session.target_name}, so {worker} cannot be stacked on it",
+            f"git worker spawn {worker} {task} --from {BRANCHES}{found.branch}"
+            "   # its commits become your own",
+            code="other_target",
         )
     common_dir = session.repository.common_dir
     tip = find_tip(session.git, common_dir, found.ref)

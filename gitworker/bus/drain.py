@@ -16,6 +16,7 @@ from gitworker import clock
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
@@ -72,35 +73,38 @@ def drain(
     `workers` are all workers, if the caller has just read them. If the commits of a branch cannot
     be published now, `skipped` is called and the other branches are still published. `committed` is
     called with each worker whose commits were published, as it was before. Returns the
-    tips of the target and of the workers' branches. Publishes nothing if the state directory is
-    read-only.
+    tips of the target, of the branches on which these workers' tasks land, and of the workers'
+    branches. Publishes nothing if the state directory is read-only.
     """
+    session = session.aimed_at(None)
     reported = set() if session.store.is_read_only else _empty_spool(session.paths.spool)
     with session.store.read() as reader:
         known = all_workers(reader) if workers is None else workers
         tips = all_tips(reader)
         for_radar = bool(due_refs(reader, clock.now_ms()))
     holders = {worker.ref: worker for worker in known if worker.branch}
+    targets = list(dict.fromkeys((session.target, *map(session.target_of, holders.values()))))
     refs = read_branches(
         session.git,
         session.repository.common_dir,
-        [session.target, *holders],
+        [*targets, *holders],
         git_config=session.git_config,
     )
     if session.store.is_read_only:  # a later command that can write publishes
         return refs
-    target_tip = refs.get(session.target)
-    for ref in dict.fromkeys((session.target, *holders)):
+    for ref in dict.fromkeys((*targets, *holders)):
         tip = refs.get(ref)
         if tip is None or tip == tips.get(ref):
             continue
         move = MovedRef(ref, tips.get(ref), tip)
         for_radar = True
         try:
-            if ref == session.target:
+            if ref in targets:
                 _publish_target(session, move, _unreviewed(holders, refs, move))
-            elif _publish_branch(session, holders[ref], move, target_tip):
-                committed(holders[ref])
+                continue
+            worker = holders[ref]
+            if _publish_branch(session, worker, move, refs.get(session.target_of(worker))):
+                committed(worker)
         except Exception as error:  # noqa: BLE001 - the other branches are still published
             skipped(ref, error)
     if reported:
@@ -164,7 +168,7 @@ def _publish_target(session: Session, move: MovedRef, author: Worker | None) -> 
     """
     payload: dict[str, object] = {"ref": move.ref, "from": move.old, "to": move.new}
     if author is not None:
-        words = f"{session.target_name} was moved to {author.branch} without an approval"
+        words = f"{short_name(move.ref)} was moved to {author.branch} without an approval"
         payload |= {"worker": author.worker_id, "text": words}
     now = clock.now_ms()
     with session.store.write() as writer:

@@ -235,9 +235,9 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
         return "it is locked (git worktree unlock)"
     ref = worker.ref
     tip = find_tip(session.git, session.repository.common_dir, ref)
-    if not has_landed(session, tip, known):
+    if not has_landed(session, worker, tip, known):
         return "its branch has commits that have not landed"
-    if not has_landed(session, find_detached_head(session, worker), known):
+    if not has_landed(session, worker, find_detached_head(session, worker), known):
         return "its HEAD is detached at commits that have not landed"
     busy = open_operation(worker.admin_dir or "")
     if busy is not None:  # it may hold work that git status does not show, as an autostash

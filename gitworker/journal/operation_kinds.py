@@ -53,6 +53,10 @@ KINDS: dict[str, Kind] = {
         "journal.settle_rewrite:settle_merge", undo="journal.undo.undo_merge:LANDING",
         moves_target=True, is_rewrite=True,
     ),
+    "land": Kind(
+        "journal.settle_workstream:settle_land", undo="journal.undo.undo_merge:LANDING",
+        moves_target=True, is_rewrite=True,
+    ),
     "cancel": FREEING,
     "reset": FREEING,
     "remove": REMOVAL._replace(undo="journal.undo.undo_removal:REMOVAL"),

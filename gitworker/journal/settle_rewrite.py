@@ -87,10 +87,10 @@ def settle_merge(session: Session, operation: Operation) -> None:
     data = operation.payload(MergeData)
     if operation.step != RECORDED:
         if data.remote:
-            _follow_push(session, operation, data.remote)
+            follow_push(session, operation, data.remote)
         target = find_ref(session.git, data.target_ref)
         if target is None or not contains(session.git, target, data.new):
-            _put_checkout_back(session, operation)
+            put_checkout_back(session, operation)
             roll_back(session, operation.id)
             return
         if not _holds_task(session, operation):
@@ -111,7 +111,7 @@ def settle_merge(session: Session, operation: Operation) -> None:
     close_merges(session, [operation])
 
 
-def _follow_push(session: Session, operation: Operation, remote: str) -> None:
+def follow_push(session: Session, operation: Operation, remote: str) -> None:
     """Move the target to the commits that the remote took; raise Conflict if that is not known."""
     data = operation.payload(MergeData)
     if operation.step == PUSHING:
@@ -127,7 +127,7 @@ def _follow_push(session: Session, operation: Operation, remote: str) -> None:
     )
     target = find_ref(session.git, ref)
     if took and target is not None and not contains(session.git, target, new):
-        _put_checkout_back(session, operation)
+        put_checkout_back(session, operation)
         fast_forward(
             session.git,
             ref=ref,
@@ -139,7 +139,7 @@ def _follow_push(session: Session, operation: Operation, remote: str) -> None:
         )
 
 
-def _put_checkout_back(session: Session, operation: Operation) -> None:
+def put_checkout_back(session: Session, operation: Operation) -> None:
     """Put back the files of the target's checkout that a killed git had already written.
 
     The whole window lands by one fast-forward, so git was writing the files of its last commit.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gitworker.branches.stack import parents_of
 from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
-from gitworker.landing.merge import choose
+from gitworker.landing.merge import by_target, choose
 from gitworker.landing.prepare import CannotLand, Prepared, try_out
 from gitworker.landing.queue import window_size
 from gitworker.landing.window_assembly import waits_for_parent
@@ -36,7 +36,15 @@ def plan(session: Session, names: list[str], *, everything: bool) -> list[Planne
     A worker that conflicts within a window is tried on top of it, as after the window's landing.
     """
     waiting = choose(session, names, everything=everything)
-    planner = _Planner(session, {worker.worker_id: worker.task_id for worker in waiting})
+    planned: list[Planned] = []
+    for ref, group in by_target(waiting):
+        planned += _plan_group(session.aimed_at(ref), group, windows=_windows(planned))
+    return planned
+
+
+def _plan_group(session: Session, waiting: list[Worker], *, windows: int) -> list[Planned]:
+    """Return the outcome for the workers that land on the session's target."""
+    planner = _Planner(session, {one.worker_id: one.task_id for one in waiting}, windows=windows)
     while waiting:
         remaining = planner.plan_window(waiting)
         if len(remaining) == len(waiting):  # they are stacked on each other
@@ -45,10 +53,14 @@ def plan(session: Session, names: list[str], *, everything: bool) -> list[Planne
     return planner.planned
 
 
+def _windows(planned: list[Planned]) -> int:
+    return max((one.window or 0 for one in planned), default=0)
+
+
 class _Planner:
     """The windows planned so far, and the commit that the target would have."""
 
-    def __init__(self, session: Session, waiting: dict[str, str | None]) -> None:
+    def __init__(self, session: Session, waiting: dict[str, str | None], *, windows: int) -> None:
         self.planned: list[Planned] = []
         self._session = session
         self._size = window_size(session)
@@ -57,7 +69,7 @@ class _Planner:
         self._tip: Oid | None = None
         self._tasks: set[str] = set()
         self._waiting = waiting
-        self._windows = 0
+        self._windows = windows
 
     def plan_window(self, waiting: list[Worker]) -> list[Worker]:
         """Plan one window; return the workers that have to wait for the next."""

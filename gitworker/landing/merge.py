@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import is_landed, may_judge
+from gitworker.model.ids import Ref
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
@@ -40,13 +41,14 @@ def merge(
     """Land workers in the order named, in the queue's order with `everything`.
 
     They are replayed one on top of another, verified as windows, and each window lands by one
-    fast-forward. A worker that does not fit waits until those before it have landed, and is then
-    tried on the target alone. A worker that cannot land is reported; the others still land. Workers
-    in `skip` are left out, and without a person (`is_unattended`) those whose approval an undo
-    restored. `memory` are the replays of this command so far. Results are reported as they become
-    known. Raises Refused, before any
-    change, if the caller may not land a worker or the repository's verify commands are not trusted,
-    and Invalid if the target's settings have an error.
+    fast-forward. Workers of a workstream with a branch of its own have windows of their own, which
+    land on that branch. A worker that does not fit waits until those before it have landed, and is
+    then tried on the target alone. A worker that cannot land is reported; the others still land.
+    Workers in `skip` are left out, and without a person (`is_unattended`) those whose approval an
+    undo restored. `memory` are the replays of this command so far. Results are reported as they
+    become known. Raises Refused, before any change, if the caller may not land a worker or the
+    repository's verify commands are not trusted, and Invalid if the target's settings have an
+    error.
     """
     require_valid_file(session)
     named = choose(session, names, everything=False)  # their state before other queues ran
@@ -54,16 +56,29 @@ def merge(
         start_early_checks(session, named)
     from gitworker.landing.queue import Queue  # 20 ms, while git reads the worktrees
 
-    with _hold_queue(session):
+    with hold_queue(session):
         found = choose(session, [], everything=True) if everything else named
         if is_unattended:
             found = _without_undone(session, found)
         chosen = [
             one for one in found if one.worker_id not in skip and not _has_landed(session, one)
         ]
-        queue = Queue(session, keep=keep, memory=memory)
-        results = queue.run(chosen, windows=windows)
+        results: dict[str, Landed | NotLanded] = {}
+        for ref, group in by_target(chosen):
+            queue = Queue(session.aimed_at(ref), keep=keep, memory=memory)
+            results |= queue.run(group, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
+
+
+def by_target(workers: Sequence[Worker]) -> list[tuple[Ref | None, list[Worker]]]:
+    """Return the workers by the branch on which their tasks land; None is the target.
+
+    Without workers, the target alone: its interrupted landings are finished all the same.
+    """
+    found: dict[Ref | None, list[Worker]] = {}
+    for worker in workers:
+        found.setdefault(worker.lands_on, []).append(worker)
+    return list(found.items()) or [(None, [])]
 
 
 def _without_undone(session: Session, workers: list[Worker]) -> list[Worker]:
@@ -84,7 +99,7 @@ def _has_landed(session: Session, worker: Worker) -> bool:
 
 
 @contextmanager
-def _hold_queue(session: Session) -> Iterator[None]:
+def hold_queue(session: Session) -> Iterator[None]:
     """Hold the queue's lock: one queue at a time verifies and lands."""
     with ExitStack() as held:
         try:

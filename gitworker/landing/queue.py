@@ -82,10 +82,30 @@ def window_size(session: Session) -> int | None:
     )
 
 
+def settle_landings(session: Session, remote_tip: Oid | None = None) -> None:
+    """Finish interrupted landings and follow the remote; the caller holds the landing lock.
+
+    Raises Conflict if a landing can be neither finished nor rolled back now.
+    """
+    with session.store.read() as reader:
+        has_pushes = any(one.step == PUSHING for one in unfinished_operations(reader))
+    if has_pushes:
+        from gitworker.landing.pushing import settle_pushes
+
+        settle_pushes(session)
+    finish_interrupted(session)
+    require_landed(session)
+    if remote_tip is not None:
+        from gitworker.branches.remote import follow_remote
+
+        follow_remote(session, remote_tip)
+
+
 class Queue:
     """One run of the queue over some workers; `results` holds the outcome of each.
 
-    The caller holds the queue's lock.
+    The caller holds the queue's lock. While the target is the branch of a workstream, the settings
+    of the repository's target apply, and nothing is pushed.
     """
 
     def __init__(self, session: Session, *, keep: bool, memory: ReplayCache | None = None) -> None:
@@ -146,7 +166,7 @@ class Queue:
         self.session = session
         declared_environment(session.settings.verify_env, os.environ)  # raises Invalid
         self._verifier = self._pushing = None
-        if session.settings.merge_remote:
+        if session.settings.merge_remote and session.trunk is None:
             from gitworker.landing.pushing import open_pushing
 
             self._pushing = open_pushing(session)
@@ -197,20 +217,9 @@ class Queue:
 
     def _refresh(self, remote_tip: Oid | None = None) -> None:
         """Finish interrupted landings, follow remote and settings, publish unpublished commits."""
-        with self.session.store.read() as reader:
-            has_pushes = any(one.step == PUSHING for one in unfinished_operations(reader))
-        if has_pushes:
-            from gitworker.landing.pushing import settle_pushes
-
-            settle_pushes(self.session)
-        finish_interrupted(self.session)
-        require_landed(self.session)
-        if remote_tip is not None:
-            from gitworker.branches.remote import follow_remote
-
-            follow_remote(self.session, remote_tip)
+        settle_landings(self.session, remote_tip)
         tip = find_tip(self.session.git, self.session.repository.common_dir, self.session.target)
-        if tip is not None and tip != self._read_at:
+        if tip is not None and tip != self._read_at and self.session.trunk is None:
             settings = settings_at(self.session, tip)
             self._read_at = tip
             if settings != self.session.settings:

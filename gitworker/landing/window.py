@@ -83,7 +83,7 @@ def land(
     checks = start_checks(session, [] if keep else [prepared.worker for prepared in window])
     try:
         if push is not None:
-            _push(session, numbers, lambda: push(new, old))
+            push_journaled(session, numbers, lambda: push(new, old))
         fast_forward(
             session.git,
             ref=ref,
@@ -112,7 +112,7 @@ def land(
         }
 
 
-def _push(session: Session, numbers: list[int], push: Callable[[], None]) -> None:
+def push_journaled(session: Session, numbers: list[int], push: Callable[[], None]) -> None:
     """Push between two steps in the journal, so that recovery knows that it must ask the remote."""
     note_step(session, numbers, PUSHING)
     crash_point("merge.pushing")

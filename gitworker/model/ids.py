@@ -29,6 +29,8 @@ WORKER_ID_MAX = 63
 TASK_ID_MAX = 100
 HQ = WorkerId("hq")
 RESERVED = frozenset({"hq", "orchestrator"})
+WORKSTREAM = WorkerId("ws")  # in the journal, the worker of a workstream's branch `ws/<id>`
+NO_WORKERS = RESERVED | {WORKSTREAM}
 
 
 def parse_worker_id(text: str) -> WorkerId:
@@ -41,7 +43,7 @@ def parse_worker_id(text: str) -> WorkerId:
         )
     if len(text) > WORKER_ID_MAX:
         raise Invalid(f"the worker id has {len(text)} characters; {WORKER_ID_MAX} are allowed")
-    if text in RESERVED:
+    if text in NO_WORKERS:
         raise Invalid(
             f"{text!r} is a reserved name; choose another worker id",
             "git worker spawn auth my-task",

@@ -4,10 +4,11 @@ All other modules build and parse ref names with this one. Our names are public:
 with `git log` and push them.
 """
 
-from gitworker.model.ids import Branch, Ref, TaskId, WorkerId
+from gitworker.model.ids import WORKSTREAM, Branch, Ref, TaskId, WorkerId
 
 ALL = "refs/"
 BRANCHES = "refs/heads/"
+WORKSTREAMS = f"{BRANCHES}{WORKSTREAM}/"  # <workstream>
 TAGS = "refs/tags/"
 REMOTES = "refs/remotes/"
 STASH = "refs/stash"
@@ -34,6 +35,11 @@ def ref_of(branch: Branch) -> Ref:
 def short_name(ref: str) -> Branch:
     """Return the name of a branch without `refs/heads/`; other names are returned unchanged."""
     return Branch(ref.removeprefix(BRANCHES))
+
+
+def workstream_ref(workstream: str) -> Ref:
+    """Return the branch on which the tasks of a workstream land, if it has one of its own."""
+    return Ref(f"{WORKSTREAMS}{workstream}")
 
 
 def tracking_ref(remote: str, ref: str) -> Ref:

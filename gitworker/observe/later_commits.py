@@ -49,6 +49,7 @@ def read_later_commits(
     if worker.branch is None or tip is None:
         return None
     landing = find_landing(reader, worker.worker_id, worker.task_id)
+    session = session.aimed_at(worker.lands_on)
     number = _count_since(session, landing, ref_of(worker.branch), tip)
     if number == 0:
         return None

@@ -38,6 +38,7 @@ def find_unsubmitted(
     Without such commits, return that it has lost some of them. Starts git only if the branch has
     moved since.
     """
+    session = session.aimed_at(worker.lands_on)
     seen = seen_commits(reader, worker.worker_id, worker.task_id)
     if tip is None or not seen or tip in seen:
         return None

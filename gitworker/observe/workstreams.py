@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.store.api import Reader
+from gitworker.model.ref_names import short_name
 from gitworker.model.workstream import WorkstreamState
+from gitworker.states.workstream_machine import ENDED
 from gitworker.store.planning.workstreams import (
     Workstream,
     all_workstreams,
@@ -82,6 +84,8 @@ def json_workstream(line: WorkstreamLine) -> dict[str, Any]:
     return {
         "workstream": stored.id, "title": stored.title, "state": stored.state.value,
         "validation": list(stored.validation),
+        "branch": short_name(stored.branch) if stored.branch else None,
+        "landed": stored.landed_oid,
         "tasks": dict(line.tasks), "retries": line.retries, "tokens": line.tokens,
         "running_ms": line.running_ms, "error": stored.last_error or None,
         "created_at": _stamp(stored.created_at_ms), "started_at": _stamp(stored.started_at_ms),
@@ -91,7 +95,15 @@ def json_workstream(line: WorkstreamLine) -> dict[str, Any]:
 
 
 def next_command(stored: Workstream) -> str | None:
-    """Return the command that continues a workstream; None if nothing is left to do."""
+    """Return the command that continues a workstream; None if nothing is left to do.
+
+    The branch of one that has failed or was cancelled stays for its user.
+    """
+    if stored.branch is not None and stored.has_to_land:
+        if stored.state is WorkstreamState.COMPLETED:  # its landing was undone
+            return f"git worker workstream validate {stored.id}"
+        if stored.state in ENDED:
+            return f"git log {short_name(stored.branch)}"
     return {
         WorkstreamState.PLANNED: f"git worker workstream add {stored.id} <task>",
         WorkstreamState.READY: f"git worker workstream show {stored.id}",
@@ -106,8 +118,14 @@ def _row(line: WorkstreamLine) -> tuple[str, ...]:
     return (
         line.stored.id, line.stored.state.value, f"{done}/{kept}",
         NOTHING if line.running_ms is None else age_text(line.running_ms), counts or NOTHING,
-        line.stored.last_error or line.stored.title,
+        line.stored.last_error or _news(line.stored),
     )  # fmt: skip
+
+
+def _news(stored: Workstream) -> str:
+    """Return the title, with the branch on which the tasks land."""
+    branch = f"lands on {short_name(stored.branch)}" if stored.branch and stored.has_to_land else ""
+    return "; ".join(filter(None, (stored.title, branch)))
 
 
 def _stamp(ts_ms: int | None) -> str | None:

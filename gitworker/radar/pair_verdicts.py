@@ -59,6 +59,17 @@ class Verdicts(NamedTuple):
     complaint: str = ""
 
 
+def together(one: Verdicts, other: Verdicts) -> Verdicts:
+    """Return the verdicts of two calls as one."""
+    return Verdicts(
+        one.files | other.files,
+        merged=one.merged + other.merged,
+        skipped=one.skipped + other.skipped,
+        cached=one.cached + other.cached,
+        complaint=one.complaint or other.complaint,
+    )
+
+
 def pair_of(one: Oid, other: Oid, *, target: Oid) -> Pair:
     """Return two commits in the order under which their verdict is stored."""
     if target in (one, other):
@@ -106,10 +117,10 @@ def judge(
     )
 
 
-def prune(writer: Writer, *, target: Oid, live: Iterable[Oid]) -> None:
-    """Delete cache rows of commits that are neither the target nor the tip of a branch."""
+def prune(writer: Writer, *, targets: Collection[Oid], live: Iterable[Oid]) -> None:
+    """Delete cache rows of commits that are neither a target nor the tip of a branch."""
     before_ms = clock.now_ms() - KEPT_MS
-    prune_merge_results(writer, target=target, live=[target, *live], before_ms=before_ms)
+    prune_merge_results(writer, targets=targets, live=[*targets, *live], before_ms=before_ms)
 
 
 def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, ...]]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
 from typing import NamedTuple
 
-from gitworker.bus.jobs.radar_job import watched_branches
+from gitworker.bus.jobs.radar_job import targets_of, watched_branches
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
-from gitworker.radar.pair_verdicts import Verdicts, find_ahead, judge, pair_of, prune
+from gitworker.radar.pair_verdicts import Verdicts, find_ahead, judge, pair_of, prune, together
 from gitworker.radar.replay_verdicts import judge_rebases
 from gitworker.radar.rules_radar import Pair
 from gitworker.repo.plumbing.refs import read_branches
@@ -77,7 +77,10 @@ def survey(
     *,
     chosen: Set[Ref] | None = None,
 ) -> RadarResult:
-    """Return the conflicts of the active branches with the target and with each other.
+    """Return the conflicts of the active branches with their targets and with each other.
+
+    The branches of a workstream that has a branch of its own are compared with that branch and with
+    each other.
 
     `workers` are all workers, if already read; `chosen` are branches (the target may be one) of
     which each pair must have one. Pairs that are not cached are merged in memory and stored. Raises
@@ -86,16 +89,40 @@ def survey(
     if workers is None:
         with session.store.read() as reader:
             workers = all_workers(reader)
-    target, blips = _find_blips(session, watched_branches(workers))
+    watched = watched_branches(workers)
+    groups: dict[Ref, dict[Ref, Worker]] = {
+        one: {} for one in targets_of(session, watched.values())
+    }
+    for ref, worker in watched.items():
+        groups[session.target_of(worker)][ref] = worker
+    main = session.aimed_at(None)
+    found, *others = [
+        _survey_group(main if ref == main.target else main.aimed_at(ref), group, chosen)
+        for ref, group in groups.items()
+    ]
+    targets = [one.target.tip for one in (found, *others)]
+    for other in others:
+        found = found._replace(
+            blips=(*found.blips, *other.blips), meetings=(*found.meetings, *other.meetings),
+            verdicts=together(found.verdicts, other.verdicts),
+        )  # fmt: skip
+    if (found.verdicts.merged or found.verdicts.skipped) and not session.store.is_read_only:
+        with session.store.write(durable=False) as writer:
+            prune(writer, targets=targets, live=[blip.tip for blip in found.blips])
+    return found
+
+
+def _survey_group(
+    session: Session, branches: dict[Ref, Worker], chosen: Set[Ref] | None
+) -> RadarResult:
+    """Return the conflicts of the branches that land on the session's target."""
+    target, blips = _find_blips(session, branches)
     pairs_of_blips = [(blip, target) for blip in blips]
     pairs_of_blips += combinations(blips, 2)
     if chosen is not None:
         pairs_of_blips = [(a, b) for a, b in pairs_of_blips if a.ref in chosen or b.ref in chosen]
     wanted = {pair_of_blips: _pair(pair_of_blips, target) for pair_of_blips in pairs_of_blips}
     verdicts = _judge(session, wanted, target=target)
-    if (verdicts.merged or verdicts.skipped) and not session.store.is_read_only:
-        with session.store.write(durable=False) as writer:
-            prune(writer, target=target.tip, live=[blip.tip for blip in blips])
     meetings = [
         BranchPair(*pair_of_blips, verdicts.files.get(pair))
         for pair_of_blips, pair in wanted.items()
@@ -126,13 +153,7 @@ def _judge(
     merged = judge(
         session, [pair for (_, other), pair in wanted.items() if other != target], target=target.tip
     )
-    return Verdicts(
-        rebased.files | merged.files,
-        merged=rebased.merged + merged.merged,
-        skipped=rebased.skipped + merged.skipped,
-        cached=rebased.cached + merged.cached,
-        complaint=rebased.complaint or merged.complaint,
-    )
+    return together(rebased, merged)
 
 
 def _find_blips(

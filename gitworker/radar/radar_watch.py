@@ -10,7 +10,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
-from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, watched_branches
+from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, targets_of, watched_branches
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
@@ -73,7 +73,8 @@ def check_branches(session: Session) -> int:
         workers = all_workers(reader)
         due = newest_due(reader, now=clock.now_ms())
     watched = watched_branches(workers)
-    due = {ref: ts for ref, ts in due.items() if ref in watched or ref == session.target}
+    known = {*watched, *targets_of(session, watched.values())}
+    due = {ref: ts for ref, ts in due.items() if ref in known}
     found = survey(session, workers, chosen=due.keys())
     crash_point("radar-looked")
     with session.store.write() as writer:
@@ -145,5 +146,6 @@ def _delete_obsolete(writer: Writer, session: Session, workers: list[Worker]) ->
     """Delete due rows and warnings of branches that no worker has any more."""
     held = [worker.ref for worker in workers if worker.branch]
     watched = watched_branches(workers)
-    forget_other_due(writer, [session.target, *held])
-    forget_other_warnings(writer, [session.target, *watched])
+    targets = targets_of(session, watched.values())
+    forget_other_due(writer, [*targets, *held])
+    forget_other_warnings(writer, [*targets, *watched])

@@ -52,6 +52,16 @@ class Member(Protocol):
         ...
 
 
+def is_validating(state: S) -> bool:
+    """Return whether the final validation is next."""
+    return state is S.VALIDATING
+
+
+def takes_repairs(state: S) -> bool:
+    """Return whether all tasks are complete, so that further ones can only repair their result."""
+    return state in (S.VALIDATING, S.COMPLETED)
+
+
 def workstream_transition(state: S, event: E) -> S:
     """Return the state that `event` leads to; raise InvalidTransition if it is not allowed."""
     return next_state(WORKSTREAM_MACHINE, state, event)

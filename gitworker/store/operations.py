@@ -157,9 +157,12 @@ def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) 
 
 
 def landings_of_window(reader: Reader, landing: Operation) -> list[Operation]:
-    """Return the landings that moved the target together with this one, in their order."""
+    """Return the landings that moved the target together with this one, in their order.
+
+    That of a workstream's branch moves it alone.
+    """
     first = first_of_window(landing)
-    landings = map(_operation, reader.rows("operations.of_kind", kind="merge", first=first))
+    landings = map(_operation, reader.rows("operations.of_kind", kind=landing.kind, first=first))
     return [one for one in landings if first_of_window(one) == first]
 
 

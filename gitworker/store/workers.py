@@ -12,7 +12,10 @@ from gitworker.store.api import Reader, Row, Writer
 
 
 class Worker(NamedTuple):
-    """One worker's row. Times are epoch milliseconds."""
+    """One worker's row. Times are epoch milliseconds.
+
+    `lands_on` is the branch of its task's workstream, None if the task lands on the target.
+    """
 
     worker_id: WorkerId
     state: WorkerState
@@ -37,6 +40,7 @@ class Worker(NamedTuple):
     returned_tip: Oid | None = None
     returned_detail: str | None = None
     waits_for_author: bool = False
+    lands_on: Ref | None = None
 
     @property
     def ref(self) -> Ref:

@@ -28,6 +28,7 @@ from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, load_operation
 from gitworker.store.payloads.payload import AdoptData
+from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.workers import Worker
 from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
 from gitworker.workers.spawn import SpawnedWorker
@@ -81,6 +82,7 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
             restore_hooks(session)
         with session.store.read() as reader:
             require_assignable(reader, wanted.worker, wanted.task)
+            session = session.aimed_at(find_branch_of_task(reader, wanted.task))
         found = find_adoptable(session, wanted.name)
         require_adoptable(session, found)
         target = find_tip(session.git, session.repository.common_dir, session.target)

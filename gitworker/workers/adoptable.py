@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref
-from gitworker.model.ref_names import BRANCHES, ref_of, short_name
+from gitworker.model.ref_names import BRANCHES, WORKSTREAMS, ref_of, short_name
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
 from gitworker.repo.hooks.user_hooks import find_own_hooks
@@ -114,9 +114,11 @@ def _is_claudes(path: str) -> bool:
 
 def require_adoptable(session: Session, found: AdoptableBranch) -> None:
     """Refuse the target, a worker's branch, and a worktree that cannot be moved to the trash."""
-    if found.ref == session.target:
+    is_target = found.ref == session.aimed_at(None).target
+    if is_target or found.ref.startswith(WORKSTREAMS):
+        role = "target branch" if is_target else "branch of a workstream"
         raise Refused(
-            f"{found.branch} is the target branch and cannot belong to a worker",
+            f"{found.branch} is the {role} and cannot belong to a worker",
             f"git branch '<new-branch>' {found.branch}   # then adopt that",
             code="is_target",
         )

@@ -78,7 +78,8 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             )  # fmt: skip
         rescued = _find_rescued(session, task)
         start = request.start or _needed_worker(session, task)
-        base, parent = choose_base(session, request.worker, task, start=start)
+        aimed = _aimed(session, task)
+        base, parent = choose_base(aimed, request.worker, task, start=start)
         if session.paths.is_uninstalled:
             from gitworker.workers.worktree_hooks import restore_hooks  # 10 ms, rare
 
@@ -119,6 +120,14 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
     publish_views(session, request.worker)
     run_setup(session, setup, worker)
     return SpawnedWorker(worker, path, branch, base)
+
+
+def _aimed(session: Session, task: TaskId) -> Session:
+    """Return the session with the branch on which a task lands as its target."""
+    from gitworker.store.planning.workstreams import find_branch_of_task  # 3 ms, after git began
+
+    with session.store.read() as reader:
+        return session.aimed_at(find_branch_of_task(reader, task))
 
 
 def _needed_worker(session: Session, task: TaskId) -> str | None:

@@ -101,6 +101,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         refuse_lost_task(reader, session, worker)
         if not is_interrupted(worker.state):
             require_task_held(reader, worker.task_id, worker.worker_id)
+    session = session.aimed_at(worker.lands_on)
     if name is None and (left := read_old_worktree(session, worker)):
         raise left.refused()
     if has_landed(worker.state):

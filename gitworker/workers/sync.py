@@ -25,6 +25,7 @@ from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.liveness.readings import works_elsewhere
 from gitworker.liveness.rules import sync_request
 from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
@@ -113,7 +114,7 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     publish_commits(session)
     parent = None if stack_base.parent is None else stack_base.parent.parent_branch
-    onto = parent or session.target_name
+    onto = parent or short_name(session.target_of(worker))
     has_work = kept is not None and kept.oid != old
     return Synced(
         worker, old, new, stack_base.onto, parent, onto, kept.ref if kept and has_work else None

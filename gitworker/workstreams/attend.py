@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.progress import Notice
-from gitworker.states.workstream_machine import ENDED
+from gitworker.states.workstream_machine import ENDED, derive_workstream_state, is_validating
 from gitworker.store.planning.workstreams import (
     due_workstreams,
     members_of,
     set_workstream_archived,
     settle_workstream,
+    shares_of,
 )
 from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.queue.join import require_workstream
@@ -24,7 +25,6 @@ from gitworker.workers.task_verbs.stop_agent import stop_agent
 from gitworker.workstreams.files import write_archive, write_files
 from gitworker.workstreams.rules_workstream import (
     STOPPED_BY,
-    is_validating,
     tasks_to_cancel,
     tasks_to_drop,
 )
@@ -48,8 +48,9 @@ def _attend(session: Session, name: str) -> bool:
     with session.store.read() as reader:
         stored = require_workstream(reader, name)
         members = members_of(reader, name)
-    if is_validating(stored.state):
-        return True
+        derived = derive_workstream_state(shares_of(reader, name))
+    if is_validating(stored.state):  # a task that joined to repair its branch may be open
+        return is_validating(derived)
     if stored.state not in ENDED:
         write_files(session, name)
     ended = [

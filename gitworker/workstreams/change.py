@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.steps.workstream import move_workstream
+from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
+from gitworker.model.ids import WORKSTREAM, Branch, Ref
+from gitworker.model.ref_names import ref_of, short_name, workstream_ref
 from gitworker.model.workstream import WorkstreamEvent
+from gitworker.repo.plumbing.refs import create_ref, find_ref
+from gitworker.session import missing_target, require_person
 from gitworker.states.workstream_machine import ENDED
 from gitworker.store.planning.workstreams import (
     find_workstream,
@@ -15,7 +20,7 @@ from gitworker.store.planning.workstreams import (
     set_due,
 )
 from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
-from gitworker.tasks.queue.join import join, require_open, require_workstream
+from gitworker.tasks.queue.join import join, require_one_target, require_open, require_workstream
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.workstreams.attend import attend
 from gitworker.workstreams.files import archive_of
@@ -25,35 +30,66 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.session import Session
+    from gitworker.store.api import Reader
     from gitworker.store.planning.workstreams import Workstream
 
 
 class NewWorkstream(NamedTuple):
-    """A workstream to create."""
+    """A workstream to create; with `has_branch` its tasks land on a branch of its own."""
 
     name: str
     title: str = ""
     validation: tuple[str, ...] = ()
+    has_branch: bool = False
 
 
 def create(session: Session, new: NewWorkstream) -> Workstream:
-    """Create a workstream without tasks.
+    """Create a workstream without tasks, and its branch at the target's commit if it has one.
 
-    Raises Refused for an id that exists, and for validation commands of a worker.
+    Raises Refused for an id that exists, for a branch name that git has already, and for
+    validation commands of a worker; the target must have a commit.
     """
     require_commands_of_person(session, new.validation)
+    with session.store.read() as reader:
+        _require_new(reader, new.name)
+    branch = _make_branch(session, new.name) if new.has_branch else None
+    crash_point("workstream.branch")
     with session.store.write() as writer:
-        if find_workstream(writer, new.name) is not None:
-            raise Refused(
-                f"workstream {new.name} exists already",
-                f"git worker workstream show {new.name}",
-                code="workstream_exists",
-            )
+        _require_new(writer, new.name)
         insert_workstream(
             writer, new.name, title=new.title, validation=new.validation,
-            now=clock.now_ms(),
+            now=clock.now_ms(), branch=branch,
         )  # fmt: skip
         return require_workstream(writer, new.name)
+
+
+def _require_new(reader: Reader, name: str) -> None:
+    if find_workstream(reader, name) is not None:
+        raise Refused(
+            f"workstream {name} exists already", f"git worker workstream show {name}",
+            code="workstream_exists",
+        )  # fmt: skip
+
+
+def _make_branch(session: Session, name: str) -> Ref:
+    """Create the branch of a workstream at the target's commit; a killed create has made it."""
+    require_person(session, "the branches on which work lands", "git worker status")
+    ref, tip = workstream_ref(name), find_ref(session.git, session.target)
+    if tip is None:
+        raise missing_target(session)
+    blocker = ref_of(Branch(WORKSTREAM))
+    present = find_ref(session.git, ref)
+    if present == tip:
+        return ref
+    if present is not None or find_ref(session.git, blocker) is not None:
+        taken = short_name(blocker if present is None else ref)
+        raise Refused(
+            f"the branch {taken} exists, so workstream {name} cannot have {short_name(ref)}",
+            f"git branch -m {taken} <new-name>",
+            code="branch_exists",
+        )
+    create_ref(session.git, ref, tip, reason=f"git worker workstream create {name}")
+    return ref
 
 
 def add(session: Session, name: str, tasks: Sequence[str]) -> Workstream:
@@ -62,6 +98,8 @@ def add(session: Session, name: str, tasks: Sequence[str]) -> Workstream:
         require_open(writer, name)
         for task in tasks:
             join(writer, name, require_task(writer, task), actor=session.actor)
+        for task in tasks:
+            require_one_target(writer, task)
     attend(session)
     publish_changes(session)
     with session.store.read() as reader:

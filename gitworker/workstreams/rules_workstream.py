@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
 from gitworker.model.workstream import WorkstreamState
-from gitworker.states.workstream_machine import ENDED
+from gitworker.states.workstream_machine import ENDED, is_validating
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,11 +23,6 @@ STOPPED_BY = {
 }
 
 
-def is_validating(state: WorkstreamState) -> bool:
-    """Return whether the final validation is next."""
-    return state is WorkstreamState.VALIDATING
-
-
 def is_cancelled(state: WorkstreamState) -> bool:
     """Return whether a cancel has nothing left to decide."""
     return state is WorkstreamState.CANCELLED
@@ -39,12 +34,18 @@ def is_complete(state: WorkstreamState) -> bool:
 
 
 def validation_refusal(
-    name: str, state: WorkstreamState, derived: WorkstreamState
+    name: str, state: WorkstreamState, derived: WorkstreamState, *, has_to_land: bool
 ) -> GitWorkerError | None:
-    """Return why a workstream cannot be validated now, or None; `derived` is from its tasks."""
-    if state == derived == WorkstreamState.VALIDATING:
+    """Return why a workstream cannot be validated now, or None; `derived` is from its tasks.
+
+    One whose branch has to land is validated again after its landing was undone.
+    """
+    may_repeat = has_to_land and is_complete(state)
+    if is_validating(derived) and (is_validating(state) or may_repeat):
         return None
-    reason = f"is {state}" if state in ENDED else "has tasks that are not complete"
+    reason = (
+        f"is {state}" if state in ENDED and not may_repeat else "has tasks that are not complete"
+    )
     return Refused(
         f"workstream {name} {reason}", f"git worker workstream show {name}", code="not_complete"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.model.ref_names import short_name
 from gitworker.observe.text import NOTHING, age_text, field_lines, table
 from gitworker.observe.workstreams import (
     WorkstreamLine,
@@ -21,6 +22,7 @@ from gitworker.workstreams.files import archive_of, directory_of
 if TYPE_CHECKING:
     from gitworker.model.workstream import Member
     from gitworker.session import Session
+    from gitworker.store.planning.workstreams import Workstream
 
 HEAD = ("TASK", "STATUS", "CRITICAL", "RETRIES", "WORKER", "NEWS")
 
@@ -79,6 +81,7 @@ def render_view(found: WorkstreamView, *, width: int | None, color: bool) -> str
         ("retries", str(line.retries)),
         ("tokens", str(line.tokens)),
         *(("validate", one) for one in stored.validation),
+        ("branch", _branch(stored)),
         ("files", found.files),
         ("next", next_command(stored) or ""),
     ]
@@ -93,6 +96,16 @@ def render_view(found: WorkstreamView, *, width: int | None, color: bool) -> str
         for one in found.members
     ]  # fmt: skip
     return "\n".join([*shown, "", *table(HEAD, rows, width=width, color=color)])
+
+
+def _branch(stored: Workstream) -> str:
+    """Return the branch on which the tasks land, and whether it has landed itself."""
+    if stored.branch is None:
+        return ""
+    name = short_name(stored.branch)
+    if stored.landed_oid is not None:
+        return f"{name}, landed as {stored.landed_oid[:12]}"
+    return f"{name}, lands as a whole after the final validation"
 
 
 def json_view(found: WorkstreamView) -> dict[str, Any]:

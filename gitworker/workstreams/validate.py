@@ -15,14 +15,13 @@ from gitworker.tasks.queue.join import require_workstream
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.verify.verify_once import verify_once
 from gitworker.workstreams.attend import attend
+from gitworker.workstreams.land import land_branch, with_commands
 from gitworker.workstreams.rules_workstream import is_complete, validation_refusal
 from gitworker.worktrees.pool.pool import lender
 
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.planning.workstreams import Workstream
-
-COMMANDS = "verify_commands"
 
 
 class Validation(NamedTuple):
@@ -33,15 +32,17 @@ class Validation(NamedTuple):
 
     @property
     def has_passed(self) -> bool:
-        """Return whether the workstream is completed."""
-        return is_complete(self.stored.state)
+        """Return whether the workstream is completed, and its branch has landed if it has one."""
+        return is_complete(self.stored.state) and not self.stored.has_to_land
 
 
 def validate(session: Session, name: str) -> Validation:
     """Run the validation commands on the result; the workstream is completed, or has failed.
 
-    Without commands of its own the verify commands of the repository run. Raises Refused while a
-    task is not complete, and the errors of `verify_once`: then the workstream stays as it is.
+    Without commands of its own the verify commands of the repository run. A workstream with a
+    branch runs both on that branch, replayed onto the target, and lands it. Raises Refused while a
+    task is not complete, and the errors of `verify_once` and `land_branch`: then the workstream
+    stays as it is.
     """
     attend(session)
     with session.store.write() as writer:
@@ -49,18 +50,41 @@ def validate(session: Session, name: str) -> Validation:
     with session.store.read() as reader:
         stored = require_workstream(reader, name)
         derived = derive_workstream_state(shares_of(reader, name))
-    if is_complete(stored.state):
+    if is_complete(stored.state) and not stored.has_to_land:
         return Validation(stored, "")
-    refusal = validation_refusal(name, stored.state, derived)
+    refusal = validation_refusal(name, stored.state, derived, has_to_land=stored.has_to_land)
     if refusal is not None:
         raise refusal
+    log = _land(session, stored) if stored.has_to_land else _validate(session, stored)
+    attend(session)
+    publish_changes(session)
+    with session.store.read() as reader:
+        return Validation(require_workstream(reader, name), log)
+
+
+def _land(session: Session, stored: Workstream) -> str:
+    """Validate a workstream's branch on top of the target and land it; return the log.
+
+    A branch that does not pass stays, and its workstream too: further tasks can repair it.
+    """
+    try:
+        verdict = land_branch(session, stored)
+    except GitWorkerError as error:
+        _record(session, stored, None, error.message)
+        raise
+    if not verdict.passed:
+        _record(session, stored, None, f"the validation failed: {verdict.reason}")
+    return verdict.log
+
+
+def _validate(session: Session, stored: Workstream) -> str:
+    """Validate the target, which has the work of all tasks; return the log."""
     tip = find_tip(session.git, session.repository.common_dir, session.target)
     if tip is None:
         raise missing_target(session)
     try:
-        verdict = verify_once(
-            _with_commands(session, stored.validation), tip, label=name, lend=lender(session)
-        )
+        given = with_commands(session, stored.validation) if stored.validation else session
+        verdict = verify_once(given, tip, label=stored.id, lend=lender(session))
     except GitWorkerError as error:
         _record(session, stored, None, error.message)
         raise
@@ -69,10 +93,7 @@ def validate(session: Session, name: str) -> Validation:
     )
     why = "" if verdict.passed else f"the validation failed: {verdict.reason}"
     _record(session, stored, event, why, log=verdict.log)
-    attend(session)
-    publish_changes(session)
-    with session.store.read() as reader:
-        return Validation(require_workstream(reader, name), verdict.log)
+    return verdict.log
 
 
 def _record(
@@ -89,15 +110,6 @@ def _record(
                 writer, found, event, actor=session.actor,
                 metadata={"reason": why, "log": log} if log or why else None,
             )  # fmt: skip
-
-
-def _with_commands(session: Session, commands: tuple[str, ...]) -> Session:
-    """Return the session with validation commands, which the user has given, to verify by."""
-    if not commands:
-        return session
-    left = tuple(name for name in session.settings.from_file if name != COMMANDS)
-    settings = session.settings._replace(verify_commands=commands, from_file=left)
-    return session._replace(settings=settings)
 
 
 def render_validation(done: Validation, *, width: int | None, color: bool) -> str:

@@ -176,7 +176,7 @@ def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
     dirty = is_dirty(session, worker) if removal.dirty is None else removal.dirty
     if kind == "remove" and not dirty:  # a commit may have been made since the landing was checked
         heads = (tip, find_detached_head(session, worker))
-        dirty = not all(has_landed(session, head, removal.known) for head in heads)
+        dirty = not all(has_landed(session, worker, head, removal.known) for head in heads)
     saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
     is_returned = worker.returned_tip == tip
     return RemovalData(
@@ -207,11 +207,14 @@ def find_detached_head(session: Session, worker: Worker) -> Oid | None:
     return detached_head(session.git.at(owner.place), owner.admin_dir or "")
 
 
-def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:
-    """Return whether a commit is one of `known` or contained in the target; True for None."""
+def has_landed(session: Session, worker: Worker, commit: str | None, known: Sequence[str]) -> bool:
+    """Return whether a commit is one of `known`, or on the branch on which the task lands.
+
+    True for None.
+    """
     if commit is None or commit in known:
         return True
-    target = find_ref(session.git, session.target)
+    target = find_ref(session.git, session.target_of(worker))
     return target is not None and is_ancestor(session.git, Oid(commit), target)
 
 

@@ -51,6 +51,26 @@ def test_workstreams(world: World) -> None:
     assert len(document(world, "workstream list --all")["workstreams"]) == 1
 
 
+def test_a_branch(world: World) -> None:
+    """A workstream with a branch is landed as a whole, listed by `undo`, and undone."""
+    created = document(world, "workstream create login --branch")
+    assert (created["branch"], created["landed"]) == ("ws/login", None)
+    ask(world, "workstream add login form")
+    world.approved("auth", "form", {"form.py": "1\n"})
+    landed = document(world, "land auth")["results"][0]
+    assert landed["target"] == "ws/login"
+    start = world.tip()
+    assert document(world, "workstream validate login")["state"] == "completed"
+    assert world.tip() != start
+    assert "land\tws/login\thq" in ask(world, "undo --list")
+    undone = document(world, "undo")
+    assert undone["undone"] == "land"
+    assert world.tip() == start
+    assert document(world, "workstream list")["workstreams"][0]["next"] == (
+        "git worker workstream validate login"
+    )
+
+
 def test_automations(world: World) -> None:
     """An automation is added, shown, run, disabled, enabled and removed."""
     command = shlex.quote("echo no; exit 3")

@@ -267,6 +267,9 @@ ELSEWHERE = {
     # tests/questions/test_questions.py
     "question-asked", "question-settled", "answer-recorded", "answer-committed",
     "notification-begun",  # tests/notifications/test_notify.py
+    # tests/crash/test_workstream_branch.py
+    "workstream.branch", "land.replayed", "land.verified", "land.journal", "land.forwarded",
+    "land.recorded", "land.deleted",
 }  # fmt: skip
 
 

@@ -62,11 +62,14 @@ OLDEST: list[tuple[str, dict[str, object], Payload]] = [
         {**REWRITE, **REVIEW},
         ApproveData(REF, OLD, NEW, TREE, ADMIN, BASE, "hq", "hq", "", ["p"], rescue=None),
     ),
-    (
-        "merge",
-        LANDING,
-        MergeData(REF, OLD, NEW, TREE, ADMIN, TARGET, BASE, keep=False, rescue=None, window=None,
-                  remote=None, pushed=False),
+    *(
+        (
+            kind,
+            LANDING,
+            MergeData(REF, OLD, NEW, TREE, ADMIN, TARGET, BASE, keep=False, rescue=None,
+                      window=None, remote=None, pushed=False),
+        )
+        for kind in ("merge", "land")
     ),
     *(
         (
@@ -162,6 +165,7 @@ def test_commits() -> None:
         "sync": (*moved, None),
         "approve": (*moved, OLD),
         "merge": (*moved, OLD),
+        "land": (*moved, OLD),
         "cancel": ({OLD}, {OLD}, None),
         "reset": ({OLD}, {OLD}, None),
         "remove": ({OLD}, {OLD}, None),

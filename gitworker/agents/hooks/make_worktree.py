@@ -70,7 +70,7 @@ def find_unsaved_work(session: Session, worker: Worker) -> str | None:
     if tip is None:
         return f"its branch {worker.branch} does not exist"
     if not all(
-        has_landed(session, head, ()) for head in (tip, find_detached_head(session, worker))
+        has_landed(session, worker, head, ()) for head in (tip, find_detached_head(session, worker))
     ):
         return "it has commits that have not landed"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.agents.rounds.rules_rounds import Return, is_open_return, round_prompt
+from gitworker.model.ref_names import short_name
 from gitworker.observe.logs.tail import last_lines
 from gitworker.observe.text import without_escapes
 from gitworker.observe.workers.returned import returned_work
@@ -36,7 +37,7 @@ def prompt_of_return(session: Session, worker: Worker) -> str:
         task_text = find_prompt(reader, worker.task)
     return round_prompt(
         Return(
-            worker.branch or worker.task, session.target_name, back.reason, back.note, back.files,
-            back.log, [without_escapes(line) for line in lines], task_text,
+            worker.branch or worker.task, short_name(session.target_of(worker)), back.reason,
+            back.note, back.files, back.log, [without_escapes(line) for line in lines], task_text,
         )
     )  # fmt: skip

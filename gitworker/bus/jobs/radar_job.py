@@ -32,7 +32,14 @@ def is_radar_due(session: Session, workers: Iterable[Worker]) -> bool:
         return False
     with session.store.read() as reader:
         due = due_refs(reader, clock.now_ms())
-    return is_due(due, watched_branches(workers), target=session.target)
+    watched = watched_branches(workers)
+    return is_due(due, watched, targets=targets_of(session, watched.values()))
+
+
+def targets_of(session: Session, workers: Iterable[Worker]) -> list[Ref]:
+    """Return the target, then the branches of workstreams on which these workers' tasks land."""
+    trunk = session.aimed_at(None).target
+    return list(dict.fromkeys((trunk, *map(session.target_of, workers))))
 
 
 def watched_branches(workers: Iterable[Worker]) -> dict[Ref, Worker]:

@@ -22,6 +22,8 @@ def is_watched(state: WorkerState) -> bool:
     return state in WATCHED
 
 
-def is_due(due: Collection[str], watched: Collection[str], *, target: str) -> bool:
-    """Return whether a watched branch or the target has moved and there are two to compare."""
-    return len(watched) >= BRANCHES_AT_LEAST and any(ref == target or ref in watched for ref in due)
+def is_due(due: Collection[str], watched: Collection[str], *, targets: Collection[str]) -> bool:
+    """Return whether a watched branch or a target has moved and there are two to compare."""
+    return len(watched) >= BRANCHES_AT_LEAST and any(
+        ref in targets or ref in watched for ref in due
+    )

@@ -9,7 +9,7 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.journal.operation_kinds import REWRITING, TARGET_MOVES
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
-from gitworker.model.ref_names import ANCHORS, rescues_of, short_name
+from gitworker.model.ref_names import ANCHORS, WORKSTREAMS, rescues_of, short_name
 from gitworker.observe.text import count_text
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
@@ -86,12 +86,14 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
 def check_landings(picture: Picture) -> Iterator[Finding]:
     """Find landings whose target has neither their commits nor equal patches.
 
-    During a landing or an undo, target and rows may differ.
+    During a landing or an undo, target and rows may differ. The branch of a workstream is not
+    judged: a user may rebase it before it lands, and it is deleted afterwards.
     """
     if any(one.is_open and one.kind in MOVING_TARGET for one in picture.operations):
         return
     git = picture.session.git
-    landings = sorted(picture.landings, key=lambda landing: landing.target_ref)
+    judged = (one for one in picture.landings if not one.target_ref.startswith(WORKSTREAMS))
+    landings = sorted(judged, key=lambda landing: landing.target_ref)
     for name, group in groupby(landings, key=lambda landing: landing.target_ref):
         landed = {landing.target_new: landing for landing in group}
         tip = picture.refs.get(name)

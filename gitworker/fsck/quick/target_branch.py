@@ -5,11 +5,14 @@ from collections.abc import Iterator
 
 from gitworker import clock
 from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.model.ref_names import short_name
 from gitworker.observe.text import age_text
-from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.plumbing.refs import find_ref, read_refs
 from gitworker.repo.worktrees.worktree_list import list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
+from gitworker.store.planning.workstreams import open_branches
+from gitworker.store.records.landings import all_landings
 
 AT_WORK_MS = 60_000  # git rarely moves files for longer
 
@@ -38,7 +41,23 @@ def check_target(session: Session) -> Iterator[Finding]:
                 warn("target", f"{lock} is {age_text(age_ms)} old, probably left by a killed git",
                      f"rm {quoted(lock)}   # if no git command is running")
             )  # fmt: skip
+    findings += _missing_branches(session)
     yield from findings or [ok("target", f"work lands on {name}")]
+
+
+def _missing_branches(session: Session) -> Iterator[Finding]:
+    """Yield the branches of workstreams that do not exist, and with which commit to create them."""
+    with session.store.read() as reader:
+        branches = open_branches(reader)
+        landings = all_landings(reader) if branches else []
+    present = read_refs(session.git, list(branches)) if branches else {}
+    for ref, workstream in branches.items():
+        if ref not in present:
+            tips = [one.target_new for one in landings if one.target_ref == ref]
+            yield fail(
+                "target", f"branch {short_name(ref)} of workstream {workstream} does not exist",
+                f"git branch {short_name(ref)} {tips[-1] if tips else session.target_name}",
+            )  # fmt: skip
 
 
 def _age_ms(path: str) -> int | None:

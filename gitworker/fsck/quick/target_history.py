@@ -6,7 +6,7 @@ from itertools import groupby
 from gitworker.fsck.finding import Finding, fail, ok
 from gitworker.fsck.quick.rules import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
-from gitworker.model.ref_names import short_name
+from gitworker.model.ref_names import WORKSTREAMS, short_name
 from gitworker.observe.text import count_text
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
@@ -22,6 +22,7 @@ def check_history(session: Session) -> Iterator[Finding]:
                 one.worker_id, one.task_id, one.target_ref, one.target_old, one.target_new
             )
             for one in all_landings(reader)
+            if not one.target_ref.startswith(WORKSTREAMS)  # rebased by users, deleted at the end
         ]
     if not landings:
         yield ok("history", "no landings yet")

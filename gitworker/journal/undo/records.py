@@ -11,6 +11,7 @@ from itertools import islice
 from gitworker.errors import GitWorkerError, NotFound
 from gitworker.journal.operation_kinds import REWRITING, UNDOABLE, undoable
 from gitworker.journal.undo.rules_undo import later_refusal
+from gitworker.model.ids import WORKSTREAM
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import (
@@ -55,8 +56,15 @@ class Record:
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """Return the workers of the operation; of a window, those whose landing was not undone."""
-        return tuple(one.worker_id for one in self.operations if one.task_id and _is_done(one))
+        """Return the workers of the operation; of a window, those whose landing was not undone.
+
+        The landing of a workstream has its branch instead.
+        """
+        return tuple(
+            f"{WORKSTREAM}/{one.task_id}" if one.worker_id == WORKSTREAM else one.worker_id
+            for one in self.operations
+            if one.task_id and _is_done(one)
+        )
 
     @property
     def rescue(self) -> str | None:

@@ -18,10 +18,16 @@ from gitworker.journal.undo.reassign import RestoredWorker, StateBefore, assign_
 from gitworker.journal.undo.restore import bring_back, path_exists
 from gitworker.journal.undo.rules_undo import is_completed, listed
 from gitworker.journal.undo.undo_window import (
+    LAND,
     UndoWindow,
     read_window,
     reassign_refusal,
     window_refusal,
+)
+from gitworker.journal.undo.undo_workstream import (
+    bring_branch_back,
+    reopen_workstream,
+    require_branch,
 )
 from gitworker.journal.undo.undoable import Undoable, close, closed_unless_begun
 from gitworker.lifecycle.state_files import publish_views
@@ -74,6 +80,8 @@ def _begin(session: Session, done: Operation) -> Operation:
         )
     for landing in window.landed:
         _require_whole(session, landing)
+    if window.workstream is not None:
+        require_branch(session, window.workstream)
     last = window.landings[-1]
     kept = rescue(
         session.git,
@@ -166,6 +174,8 @@ def _give_back(session: Session, operation: Operation, window: UndoWindow) -> No
     for trash in {trash_of(session, removal) for removal in removals if removal is not None}:
         repair_trash(trash, common_dir=session.repository.common_dir)
     returned = [(landing, *_bring_back(session, landing)) for landing in free]
+    if window.workstream is not None:
+        bring_branch_back(session, window.workstream)
     crash_point("undo.returned")
     with session.store.write() as writer:
         for landing, removal, restored in returned:
@@ -177,6 +187,9 @@ def _give_back(session: Session, operation: Operation, window: UndoWindow) -> No
             close(writer, landing, "undone")
         for landing in window.landed:
             mark_undone(writer, landing.id, now=clock.now_ms())
+        if window.workstream is not None:
+            reopen_workstream(writer, window.workstream)
+            close(writer, window.workstream, "undone")
         _publish_target(writer, operation, window)
         close(writer, operation, "done")
 
@@ -283,6 +296,10 @@ def _removal_after(reader: Reader, landing: Operation) -> Operation | None:
 
 def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     data = undone[0].payload(MergeData)
+    if undone[0].kind == LAND:
+        again = f"git worker workstream validate {undone[0].task_id}"
+        back = f"{short_name(data.target_ref)} is back at {data.target_old[:12]}"
+        return f"{back}, and {short_name(data.ref)} at {data.old[:12]}; to land it again: {again}"
     states = listed([f"{worker.worker_id} is {worker.state}" for worker in workers])
     return f"{short_name(data.target_ref)} is back at {data.target_old[:12]}; {states}"
 
@@ -290,5 +307,5 @@ def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
 LANDING = Undoable(
     _require, _carry_out, _describe, begin=_begin,
     members=lambda reader, landing: read_window(reader, landing).landings,
-    own_kinds=frozenset({"merge", "remove"}), removal=_removal_after,
+    own_kinds=frozenset({"merge", "remove", LAND}), removal=_removal_after,
 )  # fmt: skip

@@ -13,9 +13,12 @@ from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
+from gitworker.store.planning.workstreams import members_of
 from gitworker.store.stacks import tasks_on
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, load_worker
+
+LAND = "land"  # the kind of operation by which the branch of a workstream lands
 
 
 class UndoWindow(NamedTuple):
@@ -25,8 +28,18 @@ class UndoWindow(NamedTuple):
 
     @property
     def landed(self) -> tuple[Operation, ...]:
-        """Return those that were recorded and not undone."""
-        return tuple(landing for landing in self.landings if landing.status == "done")
+        """Return those of workers that were recorded and not undone."""
+        return tuple(
+            landing
+            for landing in self.landings
+            if landing.status == "done" and landing.kind != LAND
+        )
+
+    @property
+    def workstream(self) -> Operation | None:
+        """Return the landing if it is that of a workstream's branch, which lands alone."""
+        first = self.landings[0]
+        return first if first.kind == LAND else None
 
     @property
     def ref(self) -> Ref:
@@ -111,6 +124,9 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
         for landing in window.landings:
             ours |= tasks_on(reader, landing.worker_id, landing.task_id)
         workers = [worker for worker in all_workers(reader) if worker.branch]
+        if window.workstream is not None:  # kept worktrees of its tasks
+            members = {one.id for one in members_of(reader, window.workstream.task_id)}
+            ours |= {(one.worker_id, one.task) for one in workers if one.task in members}
     own = {landing.payload(MergeData).ref for landing in window.landings}
     builders = []
     for worker in workers:

@@ -81,6 +81,7 @@ def read_diff(session: Session, worker: Worker, options: DiffOptions) -> Diff:
     contains escape sequences is not coloured, since they could not be distinguished from git's.
     """
     branch = worker.branch
+    session = session.aimed_at(worker.lands_on)
     if branch is None or find_ref(session.git, ref_of(Branch(branch))) is None:
         raise NotFound(
             f"worker {worker.worker_id} {state_words(worker.state)}, so it has no branch",

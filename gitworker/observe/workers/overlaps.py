@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gitworker.model.ref_names import short_name
+from gitworker.model.ref_names import WORKSTREAMS, short_name
 from gitworker.store.records.screens import read_known_conflicts
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ def read_overlaps(
     reader: Reader, owners: Mapping[Ref, str], *, target: Ref
 ) -> dict[Ref, tuple[Overlap, ...]]:
     """Return the known conflicts of the workers' branches, by one query and no process."""
-    names = {target: short_name(target), **owners}
     found: dict[Ref, tuple[Overlap, ...]] = {}
     for pair in read_known_conflicts(reader):
         for ref, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            if ref in owners and other in names:
-                found[ref] = (*found.get(ref, ()), Overlap(names[other], pair.files))
+            is_target = other == target or other.startswith(WORKSTREAMS)
+            if ref in owners and (is_target or other in owners):
+                name = owners.get(other) or short_name(other)
+                found[ref] = (*found.get(ref, ()), Overlap(name, pair.files))
     return found
 
 

@@ -178,6 +178,7 @@ class _Stored:
 def read_show(session: Session, worker: Worker) -> WorkerView:
     """Read one worker with one snapshot of the store and about six git processes."""
     moment = this_moment()
+    session = session.aimed_at(worker.lands_on)
     with session.store.read() as reader:
         stored = _stored(session, reader, worker, moment)
     worker, task = stored.worker, stored.task

@@ -49,7 +49,7 @@ from gitworker.store.records.screens import (
 from gitworker.store.records.tips import all_tips
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from gitworker.config import Settings
     from gitworker.observe.queue.overview import QueueOverview
@@ -139,9 +139,11 @@ def read_status(
         workstreams = _workstreams(reader, moment.now_ms)
         queue = _queue(reader, session.settings)
         findings = _findings(reader, rows, refs, session)
-    shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
+    shown = {
+        tip for row in rows if (tip := _shown_tip(row, refs, session.target_of(row))) is not None
+    }
     named = set(refs.values()) if every_subject else shown
-    tips = read_tips(session.git, refs, against=session.target, named=named)
+    tips = _read_tips(session, rows, refs, named)
     target = tips.get(session.target)
     return StatusScreen(
         now_ms=moment.now_ms,
@@ -157,6 +159,21 @@ def read_status(
         workstreams=workstreams,
         queue=queue,
     )
+
+
+def _read_tips(
+    session: Session, rows: Sequence[WorkerRow], refs: Mapping[Ref, Oid], named: Set[Oid]
+) -> dict[Ref, Tip]:
+    """Return the branches, compared with those on which their tasks land: one process for each."""
+    groups: dict[Ref, dict[Ref, Oid]] = {session.target: dict(refs)}
+    for row in rows:
+        ref = ref_of(row.branch) if row.branch and row.lands_on else None
+        if ref is not None and ref in refs:
+            groups.setdefault(session.target_of(row), {})[ref] = groups[session.target].pop(ref)
+    tips: dict[Ref, Tip] = {}
+    for target, group in groups.items():
+        tips |= read_tips(session.git, group, against=target, named=named)
+    return tips
 
 
 def _queue(reader: Reader, settings: Settings) -> QueueOverview | None:
@@ -246,7 +263,7 @@ def _worker_line(
     waiting_for = waits_for(row.state, task_status=row.task_status, stale_from=row.stale_from)
     ref = ref_of(row.branch) if row.branch else None
     tip = tips.get(ref) if ref else None
-    target = tips.get(session.target)
+    target = tips.get(session.target_of(row))
     is_new = tip is not None and tip.oid not in (row.base_oid, target and target.oid)
     heartbeat = None
     if row.beat_ms is not None:

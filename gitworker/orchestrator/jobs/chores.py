@@ -46,7 +46,9 @@ class Chores:
                 if job.has_ended():
                     del jobs[name]
                     self._say(text(name, job.document()))
-        for name in attend(self._session):
+        due = attend(self._session)
+        self._tried.intersection_update(due)  # again after a task that repairs a branch
+        for name in due:
             if starts and name not in self._tried:
                 self._tried.add(name)
                 self._validations[name] = CommandJob(

@@ -17,14 +17,22 @@ class WorkstreamMethods(ServiceBase):
     """Groups of tasks that end together; see `WorkMethods` for the imports."""
 
     def create_workstream(
-        self, name: str, *, title: str = "", validation: Sequence[str] = ()
+        self,
+        name: str,
+        *,
+        title: str = "",
+        validation: Sequence[str] = (),
+        has_branch: bool = False,
     ) -> WorkstreamView:
-        """Create a workstream; its `validation` commands run once its tasks are complete."""
+        """Create a workstream; its `validation` commands run once its tasks are complete.
+
+        With `has_branch` its tasks land on `ws/<name>`, which lands on the target as a whole.
+        """
         from gitworker.model.ids import parse_workstream_id
         from gitworker.workstreams.change import NewWorkstream, create
         from gitworker.workstreams.show import read_view
 
-        new = NewWorkstream(parse_workstream_id(name), title, tuple(validation))
+        new = NewWorkstream(parse_workstream_id(name), title, tuple(validation), has_branch)
         with self._acting() as session:
             create(session, new)
             return read_view(session, name)

@@ -74,17 +74,17 @@ def store_merge_results(store: Store, results: Iterable[MergeResult], *, now: in
 
 
 def prune_merge_results(
-    writer: Writer, *, target: Oid, live: Iterable[Oid], before_ms: int
+    writer: Writer, *, targets: Iterable[Oid], live: Iterable[Oid], before_ms: int
 ) -> None:
     """Delete the rows of other targets and of commits that are not in `live`.
 
     A result is deleted if two of these are true: one commit is not live, the other is not, it is
     from before `before_ms`.
     """
-    tips = _list(live)
-    writer.run("radar.prune_forks", target=target, live=tips)
+    tips, kept = _list(live), _list(targets)
+    writer.run("radar.prune_forks", targets=kept, live=tips)
     writer.run("radar.prune_changes", live=tips)
-    writer.run("radar.prune_replays", target=target, live=tips)
+    writer.run("radar.prune_replays", targets=kept, live=tips)
     writer.run("radar.prune_verdicts", live=tips, before=before_ms)
 
 

@@ -178,6 +178,7 @@ CLASSES: dict[str, type[Any]] = {
     "sync": SyncData,
     "approve": ApproveData,
     "merge": MergeData,
+    "land": MergeData,
     "cancel": RemovalData,
     "reset": RemovalData,
     "remove": RemovalData,

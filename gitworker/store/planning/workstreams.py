@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.ids import Oid, Ref
 from gitworker.model.task import TaskStatus
 from gitworker.model.workstream import Member, WorkstreamState
 
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class Workstream(NamedTuple):
-    """A workstream's row; `validation` has its own commands. The times are epoch milliseconds."""
+    """A workstream's row; `validation` has its own commands. The times are epoch milliseconds.
+
+    `branch` is the one on which its tasks land, None for the target; `landed_oid` is the commit
+    with which that branch landed on the target.
+    """
 
     id: str
     title: str
@@ -26,6 +31,13 @@ class Workstream(NamedTuple):
     ended_at_ms: int | None
     last_error: str
     archived_at_ms: int | None
+    branch: Ref | None = None
+    landed_oid: Oid | None = None
+
+    @property
+    def has_to_land(self) -> bool:
+        """Return whether its branch has not landed on the target yet."""
+        return self.branch is not None and self.landed_oid is None
 
 
 class Share(NamedTuple):
@@ -47,12 +59,18 @@ class StoredStep(NamedTuple):
 
 
 def insert_workstream(
-    writer: Writer, name: str, *, title: str, validation: tuple[str, ...], now: int
+    writer: Writer,
+    name: str,
+    *,
+    title: str,
+    validation: tuple[str, ...],
+    now: int,
+    branch: Ref | None = None,
 ) -> None:
     """Insert a planned workstream; a trigger refuses an id that exists."""
     writer.run(
         "workstreams.insert",
-        id=name, title=title, validation=json.dumps(validation), now=now,
+        id=name, title=title, validation=json.dumps(validation), now=now, branch=branch,
     )  # fmt: skip
 
 
@@ -97,8 +115,30 @@ def set_workstream_error(writer: Writer, name: str, error: str) -> None:
     writer.run("workstreams.set_error", id=name, error=error)
 
 
-def set_workstream_archived(writer: Writer, name: str, *, now: int) -> None:
-    """Record that the archive was written."""
+def set_workstream_landed(writer: Writer, name: str, commit: Oid | None) -> None:
+    """Record the commit with which a workstream's branch landed; None after an undo."""
+    writer.run("workstreams.set_landed", id=name, commit=commit)
+
+
+def open_branches(reader: Reader) -> dict[Ref, str]:
+    """Return the workstreams whose branches have not landed, by branch."""
+    return {Ref(row["branch"]): row["id"] for row in reader.rows("workstreams.open_branches")}
+
+
+def find_branch_of_task(reader: Reader, task: str | None) -> Ref | None:
+    """Return the branch on which a task lands, if it is that of a workstream."""
+    row = reader.row("workstreams.branch_of_task", task=task)
+    return None if row is None else row["branch"]
+
+
+def find_crossing(reader: Reader, task: str) -> tuple[str, str] | None:
+    """Return a dependency of a task, or on it, whose two tasks land on different branches."""
+    row = reader.row("workstreams.crossing", task=task)
+    return None if row is None else (row["task"], row["other"])
+
+
+def set_workstream_archived(writer: Writer, name: str, *, now: int | None) -> None:
+    """Record that the archive was written; None: the workstream continues."""
     writer.run("workstreams.set_archived", id=name, now=now)
 
 

@@ -41,6 +41,7 @@ class WorkerRow(NamedTuple):
     paused_at_ms: int | None = None  # since when its agent is paused
     can_repeat: bool = False  # the last command of its task is known
     agent_end: str | None = None  # why its agent ended, and nothing works as the worker since
+    lands_on: Ref | None = None  # the branch of its task's workstream; None: the target
 
     @property
     def task(self) -> str:

@@ -147,7 +147,7 @@ CREATE TABLE workstreams (
     state TEXT NOT NULL DEFAULT 'planned',
     version INTEGER NOT NULL DEFAULT 0,
     state_changed_at_ms INTEGER NOT NULL
-, validation TEXT NOT NULL DEFAULT '[]', created_at_ms INTEGER, started_at_ms INTEGER, ended_at_ms INTEGER, last_error TEXT NOT NULL DEFAULT '', archived_at_ms INTEGER, is_due INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, validation TEXT NOT NULL DEFAULT '[]', created_at_ms INTEGER, started_at_ms INTEGER, ended_at_ms INTEGER, last_error TEXT NOT NULL DEFAULT '', archived_at_ms INTEGER, is_due INTEGER NOT NULL DEFAULT 0, branch TEXT, landed_oid TEXT) WITHOUT ROWID;
 CREATE TABLE agents (
     id TEXT PRIMARY KEY NOT NULL,
     name TEXT NOT NULL DEFAULT '',

@@ -14,6 +14,7 @@ from gitworker.bus.steps.workstream import follow_tasks
 from gitworker.errors import Refused
 from gitworker.model.task_spec import TaskSpec
 from gitworker.observe.text import count_text, few_files
+from gitworker.store.planning.workstreams import open_branches
 from gitworker.store.records.task_needs import all_needs, change_needs, insert_needs, needs_of
 from gitworker.store.records.task_specs import (
     find_task_spec,
@@ -36,7 +37,12 @@ from gitworker.tasks.plan.rules_import import (
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.projects.rules_project import task_refusal
 from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
-from gitworker.tasks.queue.join import ensure_workstream, require_open
+from gitworker.tasks.queue.join import (
+    ensure_workstream,
+    require_may_join,
+    require_one_target,
+    require_open,
+)
 from gitworker.tasks.queue.promote import promote, publish_changes
 from gitworker.tasks.queue.rules_needs import need_refusal
 
@@ -111,6 +117,8 @@ def import_plan(
         for spec, (_, fate) in zip(fresh, fates, strict=True):
             if fate in (Fate.ADDED, Fate.UPDATED):
                 require_commands_of_person(session, spec.test_commands)
+        for task in planned if open_branches(writer) else ():
+            require_one_target(writer, task.id)
         for name in named:
             follow_tasks(writer, name, actor=session.actor)
         promote(writer, actor=session.actor)
@@ -165,7 +173,8 @@ def _bring(
         new = [need for need in task.needs if need.task in known and need not in needs]
         _require_living(writer, task, new)
         if wanted.workstream_id not in (None, old.workstream_id):
-            require_open(writer, str(wanted.workstream_id))
+            found = require_open(writer, str(wanted.workstream_id))
+            require_may_join(writer, found, require_stored_task(writer, task.id))
         update_task_spec(writer, wanted)
         change_needs(writer, task.id, task.needs)
     return fate

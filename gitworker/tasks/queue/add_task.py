@@ -20,7 +20,7 @@ from gitworker.store.records.task_needs import (
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.store.tasks import StoredTask, all_task_ids, find_task, require_stored_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
-from gitworker.tasks.queue.join import join
+from gitworker.tasks.queue.join import join, require_one_target
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
 from gitworker.tasks.queue.rules_needs import (
@@ -87,6 +87,7 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
         set_needs(writer, task, new.needs)
         if spec.workstream_id is not None:
             join(writer, spec.workstream_id, require_stored_task(writer, task), actor=session.actor)
+        require_one_target(writer, task)
         promote_if_free(writer, task, actor=session.actor)
         added = in_queue(writer, task)
     publish_changes(session)
@@ -122,6 +123,7 @@ def depend(
             else:
                 known[need.task] = need
         set_needs(writer, task, tuple(known.values()))
+        require_one_target(writer, task)
         promote_if_free(writer, task, actor=session.actor)
         changed = in_queue(writer, task)
     publish_changes(session)

@@ -35,7 +35,8 @@ class TaskFacts(NamedTuple):
 
     `closed` is why its project starts no task. `meets` is a running task that may change the same
     paths, `refusal` the limit that forbids its start, or the lack of an agent, `limit` the one for
-    which it is paused.
+    which it is paused. `lands_in` are the branch of its workstream and the workstream, if the task
+    lands on that branch, which has not landed itself yet.
     """
 
     task: str
@@ -50,6 +51,7 @@ class TaskFacts(NamedTuple):
     meets: str | None = None
     refusal: Why | None = None
     limit: Why | None = None
+    lands_in: tuple[str, str] | None = None
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -64,6 +66,10 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
         return Why("it is held back", f"git worker task release {facts.task}")
     if facts.limit is not None:
         return Why(f"it is paused: {facts.limit.reason}", facts.limit.command)
+    if facts.lands_in is not None and facts.status is S.COMPLETED:
+        branch, workstream = facts.lands_in
+        words = f"it has landed on {branch}, which lands as a whole"
+        return Why(words, f"git worker workstream show {workstream}")
     if facts.status in PHRASES:
         return Why(_of_worker(facts), _command(facts))
     if facts.status in STOPPED:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.ids import HQ
+from gitworker.model.ref_names import short_name
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.states.task_machine import has_ended
+from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.records.run_results import find_run_request
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
     from gitworker.store.api import Reader
+    from gitworker.store.tasks import StoredTask
 
 BEFORE_MAX = 1000  # tasks that are counted before one in the queue
 
@@ -123,4 +126,11 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
         queue.index(task) if task in queue else len(queue),
         closed_by(project) if project else None,
         limit=None if limit is None else Why(limit.words, limit.command),
+        lands_in=_lands_in(reader, stored),
     )  # fmt: skip
+
+
+def _lands_in(reader: Reader, stored: StoredTask) -> tuple[str, str] | None:
+    """Return the branch on which a task lands and its workstream; None for the target."""
+    ref = find_branch_of_task(reader, stored.id)
+    return None if ref is None else (short_name(ref), str(stored.workstream_id))

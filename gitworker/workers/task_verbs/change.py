@@ -23,7 +23,7 @@ from gitworker.store.tasks import assign_task, require_stored_task, set_task_err
 from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
-from gitworker.tasks.queue.join import join
+from gitworker.tasks.queue.join import join, require_one_target
 from gitworker.tasks.queue.promote import promote
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
 from gitworker.workers.cancel import cancel
@@ -136,6 +136,7 @@ def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
         update_task_spec(writer, wanted._replace(workstream_id=spec.workstream_id))
         if wanted.workstream_id is not None:
             join(writer, wanted.workstream_id, stored, actor=session.actor)
+            require_one_target(writer, task)
     return ChangedTask(task, stored.status, stored.assigned_agent_id)
 
 

@@ -28,4 +28,4 @@ def test_watched_workers() -> None:
 )
 def test_when_the_radar_is_due(due: tuple[str, ...], watched: tuple[str, ...], must: bool) -> None:
     """The radar is due if a watched branch or the target moved, and two branches may collide."""
-    assert is_due(due, watched, target="main") is must
+    assert is_due(due, watched, targets={"main"}) is must

@@ -58,7 +58,11 @@ def test_stages() -> None:
 
 @pytest.mark.parametrize("state", list(S))
 def test_only_complete_work_is_validated(state: S) -> None:
-    """The validation is refused unless all tasks are complete now."""
-    refusal = validation_refusal("w", state, S.VALIDATING)
+    """The validation is refused unless all tasks are complete now; a branch may land again."""
+    refusal = validation_refusal("w", state, S.VALIDATING, has_to_land=False)
     assert (refusal is None) == (state is S.VALIDATING)
-    assert validation_refusal("w", state, S.EXECUTING) is not None
+    refusal = validation_refusal("w", state, S.VALIDATING, has_to_land=True)
+    assert (refusal is None) == (state in (S.VALIDATING, S.COMPLETED))
+    for has_to_land in (False, True):
+        refusal = validation_refusal("w", state, S.EXECUTING, has_to_land=has_to_land)
+        assert refusal is not None

@@ -10,6 +10,10 @@ ALTER TABLE workstreams ADD COLUMN last_error TEXT NOT NULL DEFAULT '';
 ALTER TABLE workstreams ADD COLUMN archived_at_ms INTEGER;
 -- 1: a change of state or of the tasks has consequences that are not carried out yet.
 ALTER TABLE workstreams ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+-- The full name of the branch on which its tasks land; NULL: the target.
+ALTER TABLE workstreams ADD COLUMN branch TEXT;
+-- The commit of the target with which that branch landed as a whole.
+ALTER TABLE workstreams ADD COLUMN landed_oid TEXT;
 
 -- for: workstreams.due
 CREATE INDEX idx_workstreams_due ON workstreams(id) WHERE is_due = 1;

@@ -25,7 +25,7 @@ FROM operations WHERE id = :id;
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations
 WHERE status = 'done'
-    AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove', 'gc', 'adopt')
+    AND kind IN ('approve', 'merge', 'land', 'cancel', 'reset', 'remove', 'gc', 'adopt')
     AND id < :before
 ORDER BY id DESC LIMIT :limit;
 

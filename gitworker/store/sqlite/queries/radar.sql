@@ -32,11 +32,11 @@ SELECT :target, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM js
 
 -- name: prune_replays — delete those of old targets and of commits that are no branch's tip
 DELETE FROM replay_verdicts
-WHERE target_oid <> :target OR tip_oid NOT IN (SELECT value FROM json_each(:live));
+WHERE target_oid NOT IN (SELECT value FROM json_each(:targets)) OR tip_oid NOT IN (SELECT value FROM json_each(:live));
 
 -- name: prune_forks — delete those of old targets and of commits that are no branch's tip
 DELETE FROM tip_forks
-WHERE target_oid <> :target OR tip_oid NOT IN (SELECT value FROM json_each(:live));
+WHERE target_oid NOT IN (SELECT value FROM json_each(:targets)) OR tip_oid NOT IN (SELECT value FROM json_each(:live));
 
 -- name: prune_changes — delete those of commits that are neither a branch's tip nor a fork point
 DELETE FROM tip_changes

@@ -1,15 +1,15 @@
 -- name: insert — a new workstream, planned
-INSERT INTO workstreams (id, name, validation, state_changed_at_ms, created_at_ms)
-VALUES (:id, :title, :validation, :now, :now);
+INSERT INTO workstreams (id, name, validation, branch, state_changed_at_ms, created_at_ms)
+VALUES (:id, :title, :validation, :branch, :now, :now);
 
 -- name: by_id — one workstream
 SELECT id, name AS title, state, version, state_changed_at_ms, validation, created_at_ms,
-    started_at_ms, ended_at_ms, last_error, archived_at_ms
+    started_at_ms, ended_at_ms, last_error, archived_at_ms, branch, landed_oid
 FROM workstreams WHERE id = :id;
 
 -- name: all — every workstream, oldest first
 SELECT id, name AS title, state, version, state_changed_at_ms, validation, created_at_ms,
-    started_at_ms, ended_at_ms, last_error, archived_at_ms
+    started_at_ms, ended_at_ms, last_error, archived_at_ms, branch, landed_oid
 FROM workstreams ORDER BY COALESCE(created_at_ms, state_changed_at_ms), id;
 
 -- name: due — workstreams with consequences that are not carried out yet
@@ -26,6 +26,25 @@ UPDATE workstreams SET started_at_ms = :now WHERE id = :id AND started_at_ms IS 
 
 -- name: set_ended — its end
 UPDATE workstreams SET ended_at_ms = :now WHERE id = :id;
+
+-- name: set_landed — the commit with which its branch landed on the target; NULL after an undo
+UPDATE workstreams SET landed_oid = :commit WHERE id = :id;
+
+-- name: open_branches — the branches of workstreams that have not landed
+SELECT id, branch FROM workstreams WHERE branch IS NOT NULL AND landed_oid IS NULL ORDER BY id;
+
+-- name: branch_of_task — the branch on which a task lands, if it is that of a workstream
+SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
+WHERE t.id = :task AND s.landed_oid IS NULL;
+
+-- name: crossing — a dependency of a task, or on it, that lands on another branch
+SELECT d.task_id AS task, d.depends_on AS other FROM task_dependencies AS d
+JOIN tasks AS a ON a.id = d.task_id
+JOIN tasks AS b ON b.id = d.depends_on
+LEFT JOIN workstreams AS x ON x.id = a.workstream_id AND x.landed_oid IS NULL
+LEFT JOIN workstreams AS y ON y.id = b.workstream_id AND y.landed_oid IS NULL
+WHERE (d.task_id = :task OR d.depends_on = :task) AND x.branch IS NOT y.branch
+LIMIT 1;
 
 -- name: set_error — why it failed, or could not be validated
 UPDATE workstreams SET last_error = :error WHERE id = :id;
