@@ -281,7 +281,7 @@ def test_the_hints(world: World) -> None:
     world.git("branch", "ws")
     with pytest.raises(Refused) as refused:
         make(world)
-    follow_hint(world, (refused.value.hint or "").replace("<new-name>", "elsewhere"))
+    follow_hint(world, refused.value.hint)
     make(world)
     member(world, "form", "more")
     add(world, "base")
@@ -304,8 +304,8 @@ def test_the_hints(world: World) -> None:
     theirs = world.advance({"README": "one\ntwo\ntheirs\n"})
     with pytest.raises(Conflict) as caught:
         finish(world)
-    rebase = caught.value.hint or ""
-    done = perform(rebase.partition("   #")[0], Printed([], str(world.root)))
+    rebase = (caught.value.hint or "").partition("   #")[0]
+    done = perform(rebase, Printed([], str(world.root)))
     assert "CONFLICT (content): Merge conflict in README" in done.out
     note(rebase, "")
     world.git("rebase", "--abort")
