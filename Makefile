@@ -63,7 +63,7 @@ test: $(READY) ## run the fast tests, the tests of whole programs, and the slow 
 	@$(if $(COVER),mkdir -p build && touch $(COVERED))
 	$(PYTEST) -m slow
 
-fast: $(READY) ## run the fast tests alone, in under a minute
+fast: $(READY) ## run the fast tests alone, in two to three minutes
 	$(PYTEST) -m "$(FAST)"
 
 check: $(READY) ## run every static check, the house rules, and the tests' coverage

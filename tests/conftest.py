@@ -37,7 +37,7 @@ GIT_CONFIG = """\
 
 
 # Suites of whole programs and whole operations: most of their time is the start of interpreters and
-# gits. They run after the fast suites, which stay under a minute without them.
+# gits. They run after the fast suites.
 WHOLE = (
     "agents", "automations", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal",
     "kinds", "landing", "lifecycle", "liveness", "mcp", "notifications", "orchestrator", "radar",
