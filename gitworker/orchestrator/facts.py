@@ -95,13 +95,14 @@ def read_picture(
     tested: Mapping[str, int],
     verified: Mapping[str, tuple[int, bool]] | None = None,
     resumes: bool = True,
+    accounts: bool = True,
 ) -> Picture:
     """Read the slots of an agent, of which `agents` may run, and the tasks that can start.
 
     If `agent` is None, all registered agents take part. Without `resumes` no agent continues by
-    itself after a limit. `refused` maps workers whose landing was refused to the version of their
-    row, `tested` those whose tests have passed, and `verified` those with a verdict of another
-    agent (False: none that counts).
+    itself after a limit; without `accounts` the agent time is not recorded. `refused` maps workers
+    whose landing was refused to the version of their row, `tested` those whose tests have passed,
+    and `verified` those with a verdict of another agent (False: none that counts).
     """
     with session.store.read() as reader:
         ours = workers_assigned_by(reader, ORCHESTRATOR)
@@ -115,7 +116,9 @@ def read_picture(
             if one.worker_id in ours and slot_owner(one.worker_id, names) is not None
         }
         retry_ms = next_retry_ms(reader)
-    queue = read_queue(session, agent or "", slots=slots, skipped=skipped, agents=agents)
+    queue = read_queue(
+        session, agent or "", slots=slots, skipped=skipped, agents=agents, accounts=accounts
+    )
     crew = None if agent is not None else read_crew(session, queue.ready, queue.others)
     facts = Facts(
         tuple(slot.facts for slot in slots.values()),

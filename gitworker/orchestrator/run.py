@@ -128,8 +128,9 @@ def plan_run(session: Session, order: RunOrder) -> Plan:
     """Return the first actions of a run without carrying them out."""
     order = _require_possible(session, order)
     picture = read_picture(
-        session, order.agent, agents=order.agents, skipped={}, refused={}, tested={}
-    )
+        session, order.agent, agents=order.agents, skipped={}, refused={}, tested={},
+        accounts=False,
+    )  # fmt: skip
     limits = _limits(session, order, picture, begun=0, starts=True)
     return decide(picture.facts, limits, agent=order.agent or "", now=clock.now_ms())
 

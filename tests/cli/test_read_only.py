@@ -16,7 +16,8 @@ READS = (
     ("fsck",), ("path", "auth"), ("agents",), ("claim", "list"), ("task", "list"), ("queue",),
     ("msg", "search", "assign"), ("msg", "stats"), ("msg", "show", "1"),
     ("msg", "poll", "--no-ack", "--as", "auth"), ("pool",), ("trust", "--list"), ("undo", "--list"),
-    ("hooks", "status"),
+    ("hooks", "status"), ("run", "--dry-run", "--", "true"), ("task", "ready"), ("task", "graph"),
+    ("stats",), ("inbox",), ("questions",),
 )  # fmt: skip
 WRITES = (
     ("start", "auth"), ("heartbeat", "auth"), ("done", "auth"),
@@ -57,6 +58,7 @@ def without_log(world: World) -> None:
 def test_reading_works(world: World, prepare: object) -> None:
     """Every reading command answers, whichever files of the database there are."""
     assert callable(prepare)
+    ok(world.root, "project", "add", "shop")  # several projects share the agent time
     prepare(world)
     before = {name: (world.state_dir / name).read_bytes() for name in ("bus.db", "bus.jsonl")}
     for words in READS:

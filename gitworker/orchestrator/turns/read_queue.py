@@ -47,10 +47,12 @@ def read_queue(
     slots: Collection[str],
     skipped: Collection[str],
     agents: int | None,
+    accounts: bool = True,
 ) -> Queue:
     """Read the queue for a run of a kind of agent, with the workers `slots` and `agents` at once.
 
-    With several projects their agent time is accounted up to now.
+    With several projects their agent time is accounted up to now; without `accounts` that is not
+    recorded.
     """
     with session.store.read() as reader:
         turns = projects_in_turn(reader)
@@ -71,7 +73,8 @@ def read_queue(
         for one, facts in zip(turns, projects, strict=True)
     ]  # fmt: skip
     if len(queues) > 1:
-        queues = _account(session, queues, since_ms=max(one.accounted_at_ms for one in turns))
+        since_ms = max(one.accounted_at_ms for one in turns)
+        queues = _account(session, queues, since_ms=since_ms, records=accounts)
     ordered = take_turns(queues, number=READY_AT_ONCE)
     free, waiting = avoid_overlaps(session, ordered, number=max(agents or READY_AT_ONCE, 1))
     of_kind = sum(one.agent_type == kind for one in others)
@@ -94,7 +97,9 @@ def _facts(
     )  # fmt: skip
 
 
-def _account(session: Session, queues: list[ProjectQueue], *, since_ms: int) -> list[ProjectQueue]:
+def _account(
+    session: Session, queues: list[ProjectQueue], *, since_ms: int, records: bool
+) -> list[ProjectQueue]:
     """Charge the agent time since the last tick to the projects; return them with their credits.
 
     A change would wake this run again, so nothing is recorded for less than a second.
@@ -106,6 +111,8 @@ def _account(session: Session, queues: list[ProjectQueue], *, since_ms: int) -> 
     active = [one for one in queues if one.places != 0 or one.running]
     credits = account(active, elapsed_ms=elapsed_ms)
     found = [one._replace(credit_ms=credits.get(one.project, 0.0)) for one in queues]
+    if not records:
+        return found
     with session.store.write(durable=False) as writer:
         for one in found:
             record_credit(writer, one.project, one.credit_ms, now=now)
