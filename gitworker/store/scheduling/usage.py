@@ -103,7 +103,7 @@ def charge_usage(
     project = charge_run(writer, worker=owner.worker, task=owner.task, tokens=more)
     for one, sign in ((before, -1), (usage, 1)):
         if one != Usage():
-            _spend(writer, project, owner.agent, one, sign)
+            _spend(writer, one, project=project, agent=owner.agent, sign=sign)
 
 
 def charge_run(writer: Writer, *, worker: str, task: str, tokens: int) -> str:
@@ -160,7 +160,7 @@ def _spending(rows: Iterable[Row]) -> dict[str, UsageTotal]:
     return found
 
 
-def _spend(writer: Writer, project: str, agent: str, usage: Usage, sign: int) -> None:
+def _spend(writer: Writer, usage: Usage, *, project: str, agent: str, sign: int) -> None:
     """Count the reported cost of a run for its project, or its tokens if it reports no cost."""
     factor = sign if usage.cost_usd is None else 0
     writer.run(
