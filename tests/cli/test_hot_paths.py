@@ -49,7 +49,7 @@ POLL = {
     "gitworker.cli.hot.poll", "gitworker.processes", "gitworker.processes.jobs",
 }  # fmt: skip
 HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
-    "gitworker.agents", "gitworker.agents.hooks", "gitworker.agents.hooks.answer_line",
+    "gitworker.agents", "gitworker.agents.hooks",
     "gitworker.agents.hooks.hook_context",
     "gitworker.agents.hooks.respond", "gitworker.agents.hooks.rules_dialects",
     "gitworker.agents.hooks.rules_session", "gitworker.agents.hooks.unread_mail",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from gitworker.agents.hooks.rules_dialects import CONTEXT, PLAIN, SILENT
+from gitworker.bus.files.json_line import json_value
+
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gitworker.agents.hooks.rules_dialects import AgentEvent
     from gitworker.paths import Repository, StatePaths
     from gitworker.session import Session
     from gitworker.store.api import Store
@@ -81,3 +85,17 @@ class Answer:
         self.text = text
         self.upto = upto
         self.has_published = has_published
+
+
+def answer_of(event: AgentEvent, text: str) -> str:
+    """Return the line on standard output that gives a text to the agent; "" without a text."""
+    if not text or event.form == SILENT:
+        return ""
+    if event.form == PLAIN:
+        return text
+    if event.form == CONTEXT:
+        return (
+            f'{{"hookSpecificOutput": {{"hookEventName": {json_value(event.name)},'
+            f' "additionalContext": {json_value(text)}}}}}'
+        )
+    return f'{{"decision": {json_value(event.form)}, "reason": {json_value(text)}}}'

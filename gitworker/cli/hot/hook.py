@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import select
 
-from gitworker.agents.hooks.answer_line import answer_of
-from gitworker.agents.hooks.hook_context import Answer, HookContext
+from gitworker.agents.hooks.hook_context import Answer, HookContext, answer_of
 from gitworker.agents.hooks.respond import acknowledge, respond
 from gitworker.agents.hooks.rules_dialects import EVENTS, PLAIN, AgentEvent
 from gitworker.cli.hot.place import HotContext, find_hot_context

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.agents.hooks.answer_line import answer_of
+from gitworker.agents.hooks.hook_context import answer_of
 from gitworker.agents.hooks.rules_dialects import (
     CONTEXT,
     DENY,
