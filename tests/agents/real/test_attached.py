@@ -1,5 +1,6 @@
 """Our MCP server and our hooks, attached to real agents that the scripted model drives."""
 
+import os
 import shutil
 import subprocess
 
@@ -8,6 +9,7 @@ import pytest
 from fixtures.scripted_model import chat, messages, responses
 from fixtures.scripted_model.server import ScriptedModel
 from tests.agents.real.machine import AgentMachine, require_agent
+from tests.cli.kit import wait_until
 
 pytestmark = pytest.mark.agents
 SANDBOXED_AGENTS = ("claude", "codex")
@@ -45,6 +47,31 @@ def test_message_in_mid_run(agent: str, machine: AgentMachine, model: ScriptedMo
     assert "from hq: Use tabs" not in str(model.exchanges[sent].request)
     assert "from hq: Use tabs" in str(model.exchanges[sent + 1].request), machine.log("t1")
     assert machine.run("msg", "poll", "--as", "auth", "--mine").out.count("Use tabs") == 0
+
+
+# A session that a person starts, without a supervisor.
+SESSIONS = {
+    "claude": ("claude", "-p", "--", "Go [[plan:talk]]"),
+    "qwen": ("qwen", "--approval-mode", "yolo", "Go [[plan:talk]]"),
+    "gemini": ("gemini", "--approval-mode", "yolo", "--skip-trust", "-p", "Go [[plan:talk]]"),
+}
+
+
+@pytest.mark.parametrize("agent", SESSIONS)
+def test_session_of_a_person(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
+    """The hooks of `agent install` introduce an agent that a person starts, and begin its work."""
+    require_agent(agent)
+    machine.run("spawn", "auth", "t1", "-m", "Add the form")
+    machine.run("agent", "install", agent)
+    done = subprocess.run(
+        SESSIONS[agent], cwd=machine.root / "worktrees" / "t1", env={**os.environ, **machine.env},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert "You are worker auth of git worker" in str(model.exchanges[-1].request)
+    wait_until(
+        lambda: "agent_started" in (machine.root / ".git/worker-state/bus.jsonl").read_text()
+    )
 
 
 @pytest.mark.parametrize("agent", [*SANDBOXED_AGENTS, "qwen"])
