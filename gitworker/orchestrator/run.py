@@ -154,7 +154,7 @@ class _Work:
         self.stopped = False
         self.is_held_up = False
         self.landing: LandJob | None = None
-        self.chores = Chores(session)
+        self.chores = Chores(session, lands=order.lands)
         self.checks: dict[str, CheckJob | QaJob] = {}
         self.verified: dict[str, tuple[int, bool]] = {}  # workers with a verdict of an agent
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row

@@ -18,6 +18,7 @@ from gitworker.journal.settle_workstream import close_land, record_land
 from gitworker.landing.merge import hold_queue
 from gitworker.landing.queue import MOVES, settle_landings
 from gitworker.landing.window import push_journaled
+from gitworker.lifecycle.rules import may_judge
 from gitworker.model.ids import WORKSTREAM, Oid, Ref, TaskId
 from gitworker.model.ref_names import QUEUE, anchor_of, short_name
 from gitworker.progress import Notice
@@ -30,6 +31,7 @@ from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
 from gitworker.store.operations import begin_operation, load_operation
 from gitworker.store.payloads.payload import MergeData
+from gitworker.store.records.landings import all_landings
 from gitworker.tasks.queue.join import require_workstream
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
@@ -55,10 +57,12 @@ class Candidate(NamedTuple):
 def land_branch(session: Session, stored: Workstream) -> Verdict:
     """Verify a workstream's branch on top of the target and land it; return the last verdict.
 
-    If the verdict is bad, nothing has moved. Raises Conflict with the files if the branch conflicts
+    If the verdict is bad, nothing has moved. Raises Refused for a worker whose work is on the
+    branch; Conflict with the files if the branch conflicts
     with the target, or if the target keeps moving; NotFound without the branch; the errors of the
     verify commands that cannot run, of the target's checkout, and of the remote.
     """
+    _require_judge(session, stored)
     with hold_queue(session):
         pushing = _open_pushing(session)
         for _ in range(MOVES):
@@ -79,6 +83,16 @@ def land_branch(session: Session, stored: Workstream) -> Verdict:
             "git worker workstream list",
             code="target_moved",
         )
+
+
+def _require_judge(session: Session, stored: Workstream) -> None:
+    """Raise Refused if the caller would land its own work, as `merge` does."""
+    with session.store.read() as reader:
+        landings = [one for one in all_landings(reader) if one.target_ref == stored.branch]
+    for name in {one.worker_id for one in landings}:
+        refusal = may_judge(session.actor, name, self_review=session.settings.review_self)
+        if refusal is not None:
+            raise refusal
 
 
 def _open_pushing(session: Session) -> Pushing | None:

@@ -344,6 +344,23 @@ def test_a_workstream_is_validated_at_the_end(world: World) -> None:
     world.require_sound()
 
 
+def test_a_branch_lands_at_the_end(world: World) -> None:
+    """A run that lands work lands the branch of a workstream, once its tasks have landed on it."""
+    create(world.session(), NewWorkstream("whole", validation=("test -e a.txt",), has_branch=True))
+    for task in ("a", "b"):
+        add(world, task, COMMIT, needs=["a"] if task == "b" else ())
+        edit_task(world.session(), task, TaskFields(workstream_id="whole"))
+    start = world.tip()
+    said: list[str] = []
+    carry(world, report=lambda event: said.append(str(event)))
+    rows = world.query("SELECT state, landed_oid FROM workstreams")
+    assert rows == [("completed", world.tip())], said
+    assert world.git("diff", "--name-only", start, "main") == "a.txt\nb.txt"
+    landings = world.query("SELECT DISTINCT target_ref FROM landings")
+    assert landings == [("refs/heads/ws/whole",)]
+    world.require_sound()
+
+
 def test_a_limit_may_wait_for_a_person(world: World) -> None:
     """Without automatic resumption, and in quiet hours, a run leaves the task paused."""
     summary = carry(world, command=limited(world), resumes=False)

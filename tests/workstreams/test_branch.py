@@ -337,3 +337,15 @@ def test_a_remote(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert world.git("ls-tree", "--name-only", "main", "form", "theirs") == "form\ntheirs"
     with unchanged(world, "landed_for_good"):
         undo(world.session(), newest(world, "land"))
+
+
+def test_no_worker_lands_its_own_work(world: World) -> None:
+    """A worker whose work is on the branch is refused, as by `merge`; another one may land it."""
+    make(world)
+    member(world, "form")
+    landed(world, "auth", "form", {"form": "1\n"})
+    start = world.tip()
+    with pytest.raises(Refused, match="cannot review its own work"):
+        validate(world.session(identity="auth"), "login")
+    assert world.tip() == start
+    assert validate(world.session(identity="ui"), "login").has_passed

@@ -12,6 +12,7 @@ from gitworker.orchestrator.facts import ORCHESTRATOR
 from gitworker.orchestrator.jobs.land_job import VERIFIER
 from gitworker.orchestrator.jobs.output_job import CommandJob
 from gitworker.progress import Notice
+from gitworker.store.planning.workstreams import open_branches
 from gitworker.workstreams.attend import attend
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 class Chores:
     """The chores of one run; what must survive it is in the database."""
 
-    __slots__ = ("_automations", "_session", "_tried", "_validations")
+    __slots__ = ("_automations", "_lands", "_session", "_tried", "_validations")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, lands: bool) -> None:
         self._session = session
+        self._lands = lands  # else the branches of workstreams wait for a person
         self._tried: set[str] = set()  # validations that could not be carried out in this run
         self._validations: dict[str, CommandJob] = {}
         self._automations: dict[str, CommandJob] = {}
@@ -48,8 +50,10 @@ class Chores:
                     self._say(text(name, job.document()))
         due = attend(self._session)
         self._tried.intersection_update(due)  # again after a task that repairs a branch
+        with self._session.store.read() as reader:
+            held = () if self._lands else open_branches(reader).values()
         for name in due:
-            if starts and name not in self._tried:
+            if starts and name not in self._tried and name not in held:
                 self._tried.add(name)
                 self._validations[name] = CommandJob(
                     self._session.main_top, VERIFIER, "workstream", "validate", name
