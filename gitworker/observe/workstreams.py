@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader
 from gitworker.model.ref_names import short_name
 from gitworker.model.workstream import WorkstreamState
-from gitworker.states.workstream_machine import ENDED
+from gitworker.states.workstream_machine import ENDED, takes_repairs
 from gitworker.store.planning.workstreams import (
     Workstream,
     all_workstreams,
@@ -100,7 +100,7 @@ def next_command(stored: Workstream) -> str | None:
     The branch of one that has failed or was cancelled stays for its user.
     """
     if stored.branch is not None and stored.has_to_land:
-        if stored.state is WorkstreamState.COMPLETED:  # its landing was undone
+        if takes_repairs(stored.state):  # or its landing was undone
             return f"git worker workstream validate {stored.id}"
         if stored.state in ENDED:
             return f"git log {short_name(stored.branch)}"

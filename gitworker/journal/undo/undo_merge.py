@@ -20,14 +20,12 @@ from gitworker.journal.undo.rules_undo import is_completed, listed
 from gitworker.journal.undo.undo_window import (
     LAND,
     UndoWindow,
+    bring_branch_back,
     read_window,
     reassign_refusal,
-    window_refusal,
-)
-from gitworker.journal.undo.undo_workstream import (
-    bring_branch_back,
     reopen_workstream,
     require_branch,
+    window_refusal,
 )
 from gitworker.journal.undo.undoable import Undoable, close, closed_unless_begun
 from gitworker.lifecycle.state_files import publish_views

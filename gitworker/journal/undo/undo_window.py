@@ -1,19 +1,23 @@
-"""A landed window as a whole: the move of the target, and why it cannot be undone now."""
+"""A landed window as a whole: the move of the target, why it stays, and a workstream's branch."""
 
 from typing import NamedTuple
 
 from gitworker.claims.leases import find_claim
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, Refused
 from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, worker_refusal
 from gitworker.lifecycle.rules import return_refusal
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import BRANCHES, REMOTES, ref_of, short_name
-from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.plumbing.refs import create_ref, find_ref
 from gitworker.session import Session
-from gitworker.store.api import Reader
+from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
-from gitworker.store.planning.workstreams import members_of
+from gitworker.store.planning.workstreams import (
+    members_of,
+    set_workstream_archived,
+    set_workstream_landed,
+)
 from gitworker.store.stacks import tasks_on
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, load_worker
@@ -138,3 +142,34 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
     remotes = [ref for ref in found if ref.startswith(REMOTES)]  # branches in review are no landing
     pushed = [ref for ref in remotes if ref_of(Branch(ref.split("/", 3)[-1])) not in own]
     return pushed[0].removeprefix(REMOTES) if pushed else None, tuple(builders)
+
+
+def require_branch(session: Session, landing: Operation) -> None:
+    """Raise Refused if the branch has other commits than those that landed, or lost them."""
+    data = landing.payload(MergeData)
+    name = short_name(data.ref)
+    if session.git.find_oid(data.old) is None:
+        raise Refused(
+            f"the commits of {name} before the landing do not exist ({data.old[:12]})",
+            "git worker fsck",
+            code="commits_gone",
+        )
+    if find_ref(session.git, data.ref) not in (None, data.old):
+        raise Refused(
+            f"the branch {name} has changed since it landed; an undo would abandon that",
+            "git worker undo --list",
+            code="branch_moved",
+        )
+
+
+def bring_branch_back(session: Session, landing: Operation) -> None:
+    """Create the branch again at the commit that it had; safe to repeat."""
+    data = landing.payload(MergeData)
+    if find_ref(session.git, data.ref) is None:
+        create_ref(session.git, data.ref, data.old, reason="gitworker: undo")
+
+
+def reopen_workstream(writer: Writer, landing: Operation) -> None:
+    """Record that the branch has not landed; the workstream is shown again until it has."""
+    set_workstream_landed(writer, landing.task_id, None)
+    set_workstream_archived(writer, landing.task_id, now=None)
