@@ -1,18 +1,33 @@
-"""Queues of 1,000 and of 100,000 tasks: a tick of a run and the views; a run that only waits."""
+"""Queues of 1,000 and of 100,000 tasks: a tick of a run and the views; a run that only waits.
+
+Also the time from READY to the start of the agent, and the speed of the machines alone.
+"""
 
 import json
 import os
+import statistics
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
+from benchmarks.bus_scene import percentile
 from benchmarks.measure import Failed, Sample, interleave, time_call
-from benchmarks.results import Result, compare
-from benchmarks.scene import Scene
+from benchmarks.results import Result, compare, shown
+from benchmarks.scene import PYTHON, Scene
 from gitworker.app import open_session
+from gitworker.lifecycle.assign import Assignment, record_assignment
+from gitworker.lifecycle.moves import advance, bring_to_work
+from gitworker.model.ids import HQ, Branch, Oid, TaskId, WorkerId
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerEvent
 from gitworker.orchestrator.facts import read_picture
 from gitworker.orchestrator.rules_next import Limits, decide
+from gitworker.session import Session
+from gitworker.store.tasks import all_task_ids, require_stored_task
+from gitworker.store.workers import load_worker
+from gitworker.tasks.plan.import_plan import import_plan
 
 FEW, MANY = 1000, 100_000
 READY = 300
@@ -20,6 +35,20 @@ IDLE_S = 30.0
 IDLE_MIB = 60.0
 IDLE_PERCENT = 0.5
 TICK_MS = 50.0
+# Half of all starts, and 95 % of them; a bare interpreter starts in 12 ms on an idle machine, and
+# the same number of its starts is allowed on a slower or busy one.
+START_MS = (60.0, 150.0)
+START_BARE = (60.0 / 12, 150.0 / 12)
+STEPS_A_SECOND = 100.0
+WINDOW = 16  # agents at work at once, whose tasks land together
+AGENT = """\
+#!/bin/sh
+: >"$GITWORKER_BENCH/began"
+test "$GITWORKER_TASK" != first || exec sleep 600
+echo "$GITWORKER_TASK" >"$GITWORKER_TASK.txt"
+git add -A
+git commit -qm "$GITWORKER_TASK"
+"""
 COMMANDS = (("task", "ready"), ("status",), ("task", "why", f"t{READY + 1}"))
 
 
@@ -46,6 +75,9 @@ def measure_tasks(scene: Scene) -> Iterator[Result]:
     )
     yield _below("a look and a decision of `run` among 100,000 tasks", ticks["many"], TICK_MS)
     yield _idle(scene)
+    for pool in (0, 2):
+        yield _starts(scene, pool)
+    yield _steps(scene)
 
 
 def _queue(scene: Scene, name: str, number: int) -> Path:
@@ -64,20 +96,24 @@ def _queue(scene: Scene, name: str, number: int) -> Path:
 
 def _tick(root: Path) -> float:
     """Return the milliseconds of the reads and of the decision of one tick."""
-    before = os.getcwd()
-    os.chdir(root)
-    try:
+    with _session_of(root) as session:
+
+        def look() -> None:
+            picture = read_picture(session, "command", agents=4, skipped={}, refused={}, tested={})
+            limits = Limits(4, lands=True, rounds=3)
+            plan = decide(picture.facts, limits, agent="command", now=0)
+            assert len(plan.actions) == 4
+
+        return time_call(look)
+
+
+@contextmanager
+def _session_of(root: Path) -> Iterator[Session]:
+    """Give an open repository; it is closed afterwards."""
+    with chdir(root):
         session = open_session(identity=None)
-    finally:
-        os.chdir(before)
-
-    def look() -> None:
-        picture = read_picture(session, "command", agents=4, skipped={}, refused={}, tested={})
-        limits = Limits(4, lands=True, rounds=3)
-        plan = decide(picture.facts, limits, agent="command", now=0)
-        assert len(plan.actions) == 4
-
-    return time_call(look)
+    yield session
+    session.store.close()
 
 
 def _below(name: str, sample: Sample, most_ms: float) -> Result:
@@ -95,17 +131,18 @@ def _idle(scene: Scene) -> Result:
     )
     try:
         time.sleep(5)  # until its agent has begun
-        before = _ticks(run.pid)
+        # The run, and the process from which it starts agents.
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        pids = [run.pid, *map(int, children)]
+        before = sum(map(_ticks, pids))
         time.sleep(IDLE_S)
-        used_s = (_ticks(run.pid) - before) / os.sysconf("SC_CLK_TCK")
-        status = Path(f"/proc/{run.pid}/status").read_text()
+        used_s = (sum(map(_ticks, pids)) - before) / os.sysconf("SC_CLK_TCK")
+        mib = sum(map(_resident_kib, pids)) / 1024
     except OSError as error:
         raise Failed(f"the run ended early: {error}") from error
     finally:
-        run.terminate()
-        run.terminate()
+        run.kill()  # the end of the scene ends its agent
         run.wait()
-    mib = int(status.partition("VmRSS:")[2].split()[0]) / 1024
     percent = 100 * used_s / IDLE_S
     return Result(
         "a run that waits for an agent: processor and memory",
@@ -114,6 +151,116 @@ def _idle(scene: Scene) -> Result:
     )  # fmt: skip
 
 
+def _starts(scene: Scene, pool: int) -> Result:
+    """Return the time from READY to the first step of the agent, in a run that waits.
+
+    Beside it is the start of a bare interpreter, by which two machines compare.
+    """
+    root = scene.small_repository(f"starts{pool}")
+    scene.git(root, "config", "worker.worktree.pool", str(pool))
+    began = scene.folder / "began"
+    if not began.exists():
+        os.mkfifo(began)  # opening it waits for the agent
+    agent = scene.folder / "agent.sh"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    argv = ["git-worker", "run", "-j", "2", "--", str(agent)]
+    bare = (PYTHON, "-I", "-S", "-c", "pass")
+    scene.worker(root, "task", "add", "first", "--title", "Keep the run alive")
+    with _session_of(root) as session:
+        run = subprocess.Popen(
+            argv, cwd=root, env=dict(scene.env), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            os.close(os.open(began, os.O_RDONLY))
+            taken = interleave(
+                {
+                    "start": lambda: _start(scene, session, root, began),
+                    "bare": lambda: scene.time(root, *bare),
+                },
+                rounds=scene.count(30), settle=scene.settle,
+            )  # fmt: skip
+        finally:
+            run.kill()  # the end of the scene ends its agents
+            run.wait()
+    found = taken["start"].median, percentile(taken["start"].times, 95)
+    bare_ms = taken["bare"].median
+    limits = zip(found, START_MS, START_BARE, strict=True)
+    kept = all(ms <= max(most, bare_ms * times) for ms, most, times in limits)
+    return Result(
+        f"from READY to the start of the agent, {pool or 'no'} worktrees made ahead",
+        f"median ≤ {START_MS[0]:g} ms or {START_BARE[0]:g} × bare,"
+        f" 95 % ≤ {START_MS[1]:g} ms or {START_BARE[1]:g} × bare",
+        kept, f"{found[0]:.0f} ms, 95 % {found[1]:.0f} ms; {found[0] / bare_ms:.1f} × bare",
+        shown(taken["start"]), shown(taken["bare"]), " ".join(argv), " ".join(bare),
+    )  # fmt: skip
+
+
+def _start(scene: Scene, session: Session, root: Path, began: Path) -> float:
+    """Return the milliseconds between the record of a new READY task and its agent."""
+    with session.store.read() as reader:
+        name = f"t{len(all_task_ids(reader))}"
+    scene.worker(root, "task", "add", name, "--title", "Begin")
+    os.close(os.open(began, os.O_RDONLY))
+    now_ms = time.time() * 1000
+    with session.store.read() as reader:
+        task = require_stored_task(reader, TaskId(name))
+    return now_ms - task.created_at_ms  # it needs no other: READY at once
+
+
+def _steps(scene: Scene) -> Result:
+    """Return how many tasks a second pass all machines, from the plan to COMPLETED, without git."""
+    root = scene.small_repository("steps")
+    base = Oid(scene.git(root, "rev-parse", "HEAD"))
+    with _session_of(root) as session:
+        times = [_pass(session, base, scene.folder / f"{n}.jsonl") for n in range(scene.count(30))]
+    speed = WINDOW * 1000 / statistics.median(times)
+    return Result(
+        "tasks that pass the machines without git, a second", f"≥ {STEPS_A_SECOND:g}",
+        speed >= STEPS_A_SECOND, f"{speed:.0f}",
+    )  # fmt: skip
+
+
+def _pass(session: Session, base: Oid, plan: Path) -> float:
+    """Return the milliseconds of a window of tasks, with the transactions of the use cases."""
+    names = [f"{plan.stem}-{number}" for number in range(WINDOW)]
+    plan.write_text("\n".join(json.dumps({"id": name, "title": "Pass"}) for name in names))
+
+    def work() -> None:
+        import_plan(session, str(plan))
+        for number, name in enumerate(names):
+            _hand_in(session, WorkerId(f"w{number}"), TaskId(name), base)
+        with session.store.write() as writer:
+            for number in range(WINDOW):
+                worker = load_worker(writer, WorkerId(f"w{number}"))
+                advance(writer, worker, WorkerEvent.MERGE, actor=HQ)
+
+    took = time_call(work)
+    with session.store.read() as reader:
+        ends = {require_stored_task(reader, TaskId(name)).status for name in names}
+    assert ends == {TaskStatus.COMPLETED}
+    return took
+
+
+def _hand_in(session: Session, worker: WorkerId, task: TaskId, base: Oid) -> None:
+    """Assign a task to a worker, start it, hand it in and approve it."""
+    place = f"/nonexistent/{task}"
+    new = Assignment(worker, task, "", Branch(f"{worker}/{task}"), base, place, place)
+    with session.store.write() as writer:
+        record_assignment(writer, session, new)
+    with session.store.write() as writer:
+        bring_to_work(writer, load_worker(writer, worker), actor=HQ)
+    for event in (WorkerEvent.SUBMIT, WorkerEvent.APPROVE):
+        with session.store.write() as writer:
+            advance(writer, load_worker(writer, worker), event, actor=HQ)
+
+
 def _ticks(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+def _resident_kib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
