@@ -24,6 +24,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.settle_rewrite import give_up, roll_back
+from gitworker.landing.prepare import withdraw
 from gitworker.landing.rules_queue import parents_first
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import require_event
@@ -47,7 +48,7 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import state_words
 from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
-from gitworker.store.records.reviews import find_review
+from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.review import reviewer_of_record
 from gitworker.worktrees.left_out import find_left_out
@@ -164,7 +165,12 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
     session = call.session
     worker = _check(session, name)
     if is_judged(worker.state):
-        return _approved_already(session, worker)
+        with session.store.read() as reader:
+            review = find_review(reader, worker.worker_id, worker.task_id, "approved")
+        if review or not is_approved(worker.state):
+            return _approved_already(session, worker, review)
+        withdraw(session, worker, "its approval is not on record")  # a foreign program deleted it
+        worker = _check(session, name)
     # A landing reports the files that it leaves out itself.
     left_out = None if call.checks else Alongside(lambda: find_left_out(session, worker))
     tips = read_tips(session, worker)
@@ -272,10 +278,8 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _approved_already(session: Session, worker: Worker) -> Approved:
+def _approved_already(session: Session, worker: Worker, review: Review | None) -> Approved:
     """Return a worker whose approval holds, unchanged; raise Conflict if its branch has moved."""
-    with session.store.read() as reader:
-        review = find_review(reader, worker.worker_id, worker.task_id, "approved")
     commit = Oid(review.commit_oid) if review else Oid("")
     if is_approved(worker.state) and read_tips(session, worker).branch != commit:
         raise Conflict(

@@ -5,6 +5,7 @@ import pytest
 from tests.cli.test_hint_walk import approved, conflicting, failed, in_review, rejected
 from tests.hints.case import Case, by, check
 from tests.hints.test_usage_hints import W, _working
+from tests.store.support import foreign
 from tests.workers.planting import (
     damage_head,
     damage_index,
@@ -60,6 +61,18 @@ def later_commit(world: World) -> None:
     world.commit("auth", {"b": "1\n"})
 
 
+def without_approval(world: World) -> None:
+    """Delete the record of the approval, as a program with its own SQLite can."""
+    approved(world)
+    foreign(world.state_dir / "bus.db", "DELETE FROM reviews WHERE verdict = 'approved'")
+
+
+def without_reviews(world: World) -> None:
+    """Delete the records of the submission and of the approval."""
+    approved(world)
+    foreign(world.state_dir / "bus.db", "DELETE FROM reviews")
+
+
 def stopped(world: World) -> None:
     """Stop the work on a task."""
     _working(world)
@@ -89,6 +102,8 @@ CASES = {
     "object": Case(object_is_empty, W + "approve auth", REPAIR),
     "dry-run-withdrawn": Case(later_commit, W + "merge --dry-run auth", W + "diff {}"),
     "withdrawn": Case(later_commit, W + "merge auth", W + "approve {}{}"),
+    "no-approval": Case(without_approval, W + "merge auth", W + "approve {}"),
+    "no-reviews": Case(without_reviews, W + "land auth", W + "approve {}"),
     "undo-stop": Case(stopped, W + "undo", W + "resume {}", instead=True),
     "order-ended": Case(ended, W + "stop auth", W + "resume {}", instead=True),
     "verdict": Case(rejected, W + "inbox --json", W + "done", at="auth"),
