@@ -2,9 +2,10 @@
 on by the command that its screen names, and everything lands.
 """
 
+import contextlib
 import json
 import subprocess
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.cli.kit import ok, run, wait_until
 from tests.conftest import git
 
 LIVENESS = {"beat-s": 1, "warn-s": 2, "stale-s": 3, "dead-s": 6, "expire-s": 8}
+RETURNED = ("conflicts", "breaks", "argues")
+CONTROL = "control"  # a worker that fails by the same limits
 COMMIT = "git add -A && git commit -qm 'Work of {name}'"
 AGENTS = {
     "forgets": "echo new > forgets.txt",
@@ -97,7 +100,8 @@ def test_everything_lands(day: Day) -> None:
     wait_longer_than_any_limit(day)
     go_on(day)
     ok(day.root, "land", "--all")
-    assert set(day.states().values()) == {"COMPLETED"}
+    states = day.states()
+    assert {states[name] for name in AGENTS} == {"COMPLETED"}
     check_the_record(day)
 
 
@@ -120,40 +124,55 @@ def send_three_back(day: Day) -> None:
     assert run(day.root, "merge", "breaks").status == 1
     ok(day.root, "reject", "argues", "-m", "Please add a line")
     rows = day.workers()
-    returned = {name: rows[name]["returned"]["by"] for name in ("conflicts", "breaks", "argues")}
+    returned = {name: rows[name]["returned"]["by"] for name in RETURNED}
     assert returned == {
         "conflicts": "merge_conflict", "breaks": "verify_failed", "argues": "changes_requested",
     }  # fmt: skip
 
 
 def wait_longer_than_any_limit(day: Day) -> None:
-    """Work that was sent back has no time limit, however short the limits of other work are."""
-    names = ("conflicts", "breaks", "argues")
+    """Work that was sent back has no time limit, however short the limits of other work are.
 
-    def all_waited() -> bool:
-        rows = day.workers()
-        assert {rows[name]["state"] for name in names} == {"WORKING"}, rows
-        return time.monotonic() >= limit
-
+    They hold for the rest of the day. A worker whose process ends now fails by them.
+    """
     for name, seconds in LIVENESS.items():
         git(day.root, "config", f"worker.liveness.{name}", str(seconds))
-    limit = time.monotonic() + LIVENESS["expire-s"] + 1
-    wait_until(all_waited)
-    # On a busy machine, commands of the next steps may take longer than these limits.
-    git(day.root, "config", "--remove-section", "worker.liveness")
+    with author(day, CONTROL, "spawn", CONTROL, "--title", "Measure the time"):
+        assert day.states()[CONTROL] == "WORKING"
+    wait_until(lambda: day.states()[CONTROL] == "FAILED")
+    rows = day.workers()
+    assert {rows[name]["state"] for name in RETURNED} == {"WORKING"}, rows
+    assert all(rows[name]["returned"]["waits_for_author"] for name in RETURNED), rows
+    ok(day.root, "cancel", CONTROL)
+
+
+@contextlib.contextmanager
+def author(day: Day, worker: str, *before: str) -> Iterator[Path]:
+    """Have a living process of a worker, which sends heartbeats; yield the worktree."""
+    if before:
+        ok(day.root, *before)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        ok(day.root, "start", worker, "--pid", str(process.pid))
+        yield day.worktree(worker)
+        process.kill()
 
 
 def go_on(day: Day) -> None:
     """Each author follows the next command of its page, and hands in again."""
-    assert run(day.worktree("conflicts"), "sync").status == 3
-    (day.worktree("conflicts") / "shared.txt").write_text("changed by both\n")
-    git(day.worktree("conflicts"), "add", "shared.txt")
-    ok(day.worktree("conflicts"), "sync", "--continue")
-    Repo(day.worktree("breaks")).commit("Repair", {"breaks.txt": "whole\n"})
-    Repo(day.worktree("argues")).commit("Add a line", {"argues.txt": "new\nline\n"})
-    for name in ("conflicts", "breaks", "argues"):
-        day.follow(name, as_author=True)
-    assert set(day.states().values()) == {"IN_REVIEW"}
+    with author(day, "conflicts") as place:
+        assert run(place, "sync").status == 3
+        (place / "shared.txt").write_text("changed by both\n")
+        git(place, "add", "shared.txt")
+        ok(place, "sync", "--continue")
+        day.follow("conflicts", as_author=True)
+    with author(day, "breaks") as place:
+        Repo(place).commit("Repair", {"breaks.txt": "whole\n"})
+        day.follow("breaks", as_author=True)
+    with author(day, "argues") as place:
+        Repo(place).commit("Add a line", {"argues.txt": "new\nline\n"})
+        day.follow("argues", as_author=True)
+    states = day.states()
+    assert {states[name] for name in AGENTS} == {"IN_REVIEW"}
 
 
 def check_the_record(day: Day) -> None:
@@ -164,5 +183,7 @@ def check_the_record(day: Day) -> None:
     ok(day.root, "validate", ".worker-state/transitions.jsonl")
     log = (day.root / ".worker-state" / "transitions.jsonl").read_text()
     assert '"reset"' not in log
-    assert '"expire"' not in log
+    expired = [line for line in log.splitlines() if '"expire"' in line]
+    assert expired
+    assert all(f'"{CONTROL}"' in line for line in expired), expired
     assert git(day.root, "status", "--porcelain") == ""
