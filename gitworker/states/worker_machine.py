@@ -76,6 +76,7 @@ STATE_WORDS: Mapping[S, str] = MappingProxyType(
     }
 )
 STALE_IN_REVIEW = "is stale (its review takes long)"
+WAITS_FOR_AUTHOR = "waits for its author"  # its work was sent back and no author has started yet
 
 # The consequence of a refused event, for people.
 REFUSALS: Mapping[E, str] = MappingProxyType(

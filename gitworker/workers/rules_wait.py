@@ -10,7 +10,7 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import TaskId
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
-from gitworker.states.worker_machine import state_words
+from gitworker.states.worker_machine import WAITS_FOR_AUTHOR, state_words
 
 VERDICT, LANDED, REST = "verdict", "landed", "rest"
 STATES: Mapping[str, WorkerState] = MappingProxyType(
@@ -174,10 +174,11 @@ def _next_command(facts: WorkerFacts) -> str:
 
 def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerError:
     """Return the error of a wait that took too long."""
-    aim = f"{facts.state}, not {goal},"
-    if goal == REST:
-        aim = f"still {facts.state}"
-    elif goal == VERDICT:
-        aim = f"{facts.state} without a verdict"
+    aims = {REST: "", VERDICT: " for a verdict", LANDED: " for the landing"}
+    aim = aims.get(goal, f" for the state {goal.replace('_', ' ')}")
+    words = WAITS_FOR_AUTHOR if facts.waits_for_author else None
+    state = words or state_words(facts.state, facts.stale_from)
     hint = facts.need.command if facts.need else f"git worker show {facts.worker}"
-    return Refused(f"{facts.worker} is {aim} after {timeout_s:g} s", hint, code="timeout")
+    return Refused(
+        f"waited {timeout_s:g} s{aim}: worker {facts.worker} {state}", hint, code="timeout"
+    )

@@ -145,8 +145,8 @@ def test_wait_for_a_state(scene: Scene) -> None:
     worktree = scene.working("auth", "login")
     assert run(scene.root, "wait", "auth", "--for", "working").out == "auth is WORKING\n"
     late = run(scene.root, "wait", "auth", "--for", "landed", "--timeout", "0.1")
-    words = "error: auth is WORKING, not landed, after 0.1 s\nhint: git worker show auth\n"
-    assert late == Answer(1, "", words)
+    words = "error: waited 0.1 s for the landing: worker auth is at work"
+    assert late == Answer(1, "", f"{words}\nhint: git worker show auth\n")
     scene.commit(worktree, "new")
     with running(scene.root, "wait", "auth") as waiting:
         ok(worktree, "done")

@@ -133,13 +133,25 @@ def test_goals_without_an_agent() -> None:
     assert (refusal.hint or "").startswith("git worker resume auth ")
 
 
-def test_timeouts() -> None:
-    """A timeout is one sentence with the state, and exit status 1."""
-    error = timeout_error("in_review", facts(), 2.5)
-    assert (error.message, error.status) == ("auth is WORKING, not in_review, after 2.5 s", 1)
-    assert timeout_error("rest", facts(), 1).message == "auth is still WORKING after 1 s"
-    words = "auth is WORKING without a verdict after 1 s"
-    assert timeout_error("verdict", facts(), 1).message == words
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("rest", "waited 2.5 s: worker auth is at work"),
+        ("verdict", "waited 2.5 s for a verdict: worker auth is at work"),
+        ("landed", "waited 2.5 s for the landing: worker auth is at work"),
+        ("in_review", "waited 2.5 s for the state in review: worker auth is at work"),
+    ],
+)
+def test_timeouts(goal: str, words: str) -> None:
+    """A timeout is one sentence with the state in words, and exit status 1."""
+    error = timeout_error(goal, facts(), 2.5)
+    assert (error.message, error.status) == (words, 1)
+
+
+def test_timeouts_of_sent_back_work() -> None:
+    """A wait for work that was sent back says that it waits for its author."""
+    error = timeout_error("landed", facts(waits=True), 1)
+    assert error.message == "waited 1 s for the landing: worker auth waits for its author"
 
 
 ANSWER = "git worker send auth --reply-to 4 <text>"
