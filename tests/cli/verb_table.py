@@ -7,14 +7,13 @@ names `auth` and `login` in the table.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
-from tests.cli.in_process import run_here
 from tests.cli.kit import Answer, plain
 from tests.cli.stages import Stage
 from tests.workers.world import World
@@ -28,11 +27,15 @@ INTERNAL = re.compile(rf"Invalid transition|\(({STATES}),|\b[A-Z]+_[A-Z_]*(ED|ER
 
 
 class Table:
-    """Runs commands in one state of a repository, and keeps the text of the table."""
+    """Runs commands in one state of a repository, and keeps the text of the table.
 
-    def __init__(self, world: World, stage: Stage) -> None:
+    `run` runs `git-worker WORDS` in a directory, in a process of its own.
+    """
+
+    def __init__(self, world: World, stage: Stage, run: Callable[..., Answer]) -> None:
         self.world = world
         self.stage = stage
+        self.run = run
         self.parts: list[str] = []
         self.number = 0
         self.before: object = None  # the state of worker and task; None: make new ones
@@ -48,7 +51,7 @@ class Table:
         values = {"w": f"auth{self.number}", "t": f"login{self.number}", "n": str(self.number)}
         filled = [word.format(**values) for word in words]
         for _ in range(times):
-            answer = run_here(self.world.root, *filled)
+            answer = self.run(self.world.root, *filled)
             self.parts.append(self._text(filled, answer, is_shown=is_shown))
             if answer.status != 0:
                 break
