@@ -18,7 +18,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_machine import status_words
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
-from gitworker.states.worker_machine import require_transition
+from gitworker.states.worker_machine import REFUSALS, WAITS_FOR_AUTHOR, require_transition
 from gitworker.store.api import Reader, Writer
 from gitworker.store.claims import release_claim
 from gitworker.store.heartbeats import renew_heartbeat
@@ -185,13 +185,41 @@ def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
 def require_event(session: Session, worker: Worker, event: WorkerEvent) -> None:
     """Raise InvalidTransition if a worker's state refuses an event.
 
-    While a supervised agent works, the hint waits for it, since its work may be half done.
+    While a supervised agent works, the hint waits for it, since its work may be half done. For work
+    that was sent back the refusal gives the reason, and the hint continues it.
     """
     try:
         require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
     except InvalidTransition as refusal:
-        refusal.hint = wait_for_agent(session, worker) or refusal.hint
+        from gitworker.liveness.readings import works_elsewhere  # 10 ms, only after a refusal
+
+        waiting = wait_for_agent(session, worker)
+        if waiting is None and worker.waits_for_author and not works_elsewhere(worker):
+            raise _returned_refusal(session, worker, event) from refusal
+        refusal.hint = waiting or refusal.hint
         raise
+
+
+def _returned_refusal(session: Session, worker: Worker, event: WorkerEvent) -> InvalidTransition:
+    """Return the refusal of an event for work that waits for its author."""
+    from gitworker.observe.workers.returned import (  # 10 ms, only to refuse
+        continue_command,
+        returned_text,
+        returned_work,
+    )
+    from gitworker.observe.workers.rules import Reading
+
+    returned = returned_work(worker)
+    reason = f" ({returned_text(returned)})" if returned else ""
+    with session.store.read() as reader:
+        reading = Reading(session.actor, session.settings.review_self)
+        command = continue_command(reader, worker, reading)
+    return InvalidTransition(
+        worker.state,
+        event,
+        command,
+        message=f"worker {worker.worker_id} {WAITS_FOR_AUTHOR}{reason}, so {REFUSALS[event]}",
+    )
 
 
 def wait_for_agent(session: Session, worker: Worker) -> str | None:

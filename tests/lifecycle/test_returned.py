@@ -1,16 +1,20 @@
 """The recorded reason for which work was sent back, until it is handed in again."""
 
 import json
+import subprocess
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import undo
+from gitworker.model.outcome import NotLanded
 from gitworker.workers.approve import approve
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.review import reject
-from tests.workers.world import World
+from gitworker.workers.start import start
+from tests.workers.world import World, unchanged
 
 
 def returned(world: World) -> tuple[str | None, bool, dict[str, Any]]:
@@ -81,3 +85,65 @@ def test_withdrawn(world: World) -> None:
     undo(world.session(), None)
     assert returned(world)[:2] == ("withdrawn", True)
     assert world.worker("auth").returned_tip == tip
+
+
+def conflicting(world: World) -> None:
+    """Send work back for a conflict."""
+    world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(GitWorkerError):
+        approve(world.session(), "auth")
+
+
+def unverified(world: World) -> None:
+    """Send work back that does not pass the verify commands."""
+    world.git("config", "worker.verify.commands", "test ! -e bad")
+    world.approved("auth", "login", {"bad": "1\n"})
+    world.merge("auth")
+
+
+def rejected(world: World) -> None:
+    """Send work back with a note."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="more tests")
+
+
+@pytest.mark.parametrize(
+    ("way", "reason", "command"),
+    [
+        (rejected, "changes requested: more tests", "git worker resume auth -- <command>"),
+        (conflicting, "conflict in README", "git worker sync --as auth"),
+        (unverified, "verification failed: ", "git worker resume auth -- <command>"),
+    ],
+)
+def test_a_verdict_on_returned_work(
+    world: World, way: Callable[[World], None], reason: str, command: str
+) -> None:
+    """The refusal says that the work waits for its author and why, and continues it."""
+    way(world)
+    begin = f"worker auth waits for its author ({reason}"
+    with unchanged(world, "invalid_transition") as refused:
+        world.approve("auth")
+    assert refused.value.message.startswith(begin)
+    assert refused.value.message.endswith("), so there is nothing to approve")
+    assert refused.value.hint == command
+    (outcome,) = world.merge("auth")
+    assert isinstance(outcome, NotLanded)
+    assert outcome.error.message.startswith(begin)
+    assert outcome.error.message.endswith("), so it cannot land")
+    assert outcome.error.hint == command
+
+
+def test_a_verdict_on_work_with_a_process(world: World) -> None:
+    """While another process of the worker runs, it is at work: that process reads the verdict."""
+    world.spawn("auth", "login")
+    with subprocess.Popen(["sleep", "600"]) as process:
+        start(world.session(), "auth", pid=process.pid)
+        world.commit("auth", {"a": "1\n"})
+        world.submit("auth")
+        reject(world.session(), "auth", note="more tests")
+        with pytest.raises(GitWorkerError, match="worker auth is at work, so"):
+            world.approve("auth")
+        process.kill()
+    with pytest.raises(GitWorkerError, match="worker auth waits for its author"):
+        world.approve("auth")

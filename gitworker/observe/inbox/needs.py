@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.liveness.readings import works_elsewhere
-from gitworker.liveness.rules import sync_request
 from gitworker.model.ids import HQ
 from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
@@ -33,7 +31,7 @@ from gitworker.observe.inbox.rules import (
 from gitworker.observe.inbox.rules_messages import READ, answer_command
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
-from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
@@ -150,8 +148,8 @@ def _command(reader: Reader, worker: Worker, kind: str, last: LastRun | None) ->
         return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
-    if kind == RETURNED and worker.returned_by == "merge_conflict" and works_elsewhere(worker):
-        return sync_request(name)
+    if kind == RETURNED:
+        return continue_command(reader, worker, Reading(HQ))
     task = find_task(reader, worker.task)
     return next_command(
         name, worker.state, task_status=task.status if task else None,

@@ -1,13 +1,21 @@
-"""Work that was sent back: the reason as data and in words."""
+"""Work that was sent back: the reason as data and in words, and the command that continues it."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitworker.liveness.readings import works_elsewhere
+from gitworker.liveness.rules import sync_request
+from gitworker.model.worker import ReturnReason
 from gitworker.observe.text import few_files
+from gitworker.observe.workers.rules import is_taken, next_command
+from gitworker.store.records.run_results import find_run_request
+from gitworker.store.tasks import find_task
 
 if TYPE_CHECKING:
+    from gitworker.observe.workers.rules import Reading
+    from gitworker.store.api import Reader
     from gitworker.store.records.screens import ShortWorkerRow, WorkerRow
     from gitworker.store.workers import Worker
 
@@ -65,6 +73,25 @@ def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
     note = " ".join(returned.note.split())  # one line
     text += f": {note}" if note else ""
     return f"{text} (log: {returned.log})" if returned.log else text
+
+
+def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
+    """Return the command that continues a worker whose work was sent back, for the one who reads.
+
+    If its process runs elsewhere, only that process can end a conflict.
+    """
+    name = worker.worker_id
+    if worker.returned_by == ReturnReason.MERGE_CONFLICT and works_elsewhere(worker):
+        return sync_request(name)
+    task = find_task(reader, worker.task)
+    return next_command(
+        name, worker.state, task_status=task.status if task else None,
+        stale_from=worker.stale_from, returned_by=worker.returned_by,
+        waits_for_author=worker.waits_for_author,
+        is_taken=task is not None and is_taken(name, task.assigned_agent_id),
+        can_repeat=find_run_request(reader, name, worker.task_id) is not None,
+        reader=reading,
+    )  # fmt: skip
 
 
 def json_returned(returned: ReturnedWork | None) -> dict[str, Any] | None:
