@@ -27,7 +27,6 @@ from gitworker.store.tasks import (
     StoredTask,
     assign_task,
     find_task,
-    require_stored_task,
     set_task_retry,
 )
 from gitworker.store.workers import (
@@ -99,8 +98,7 @@ def _advance_task(
             message=f"task {task.id} {status_words(task.status)} by now, so worker"
             f" {worker.worker_id} cannot change it",
         ) from error  # fmt: skip
-    move_task(writer, task, events, actor=actor)
-    return require_stored_task(writer, task.id)
+    return move_task(writer, task, events, actor=actor)
 
 
 def _ending(worker: Worker, event: WorkerEvent, task_event: str | None) -> str | None:
