@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gitworker.liveness.readings import works_elsewhere
-from gitworker.liveness.rules import sync_request
 from gitworker.model.worker import ReturnReason
 from gitworker.observe.text import few_files
-from gitworker.observe.workers.rules import is_taken, next_command
-from gitworker.store.records.run_results import find_run_request
-from gitworker.store.tasks import find_task
 
 if TYPE_CHECKING:
     from gitworker.observe.workers.rules import Reading
@@ -80,6 +75,13 @@ def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
 
     If its process runs elsewhere, only that process can end a conflict.
     """
+    # An agent's hooks need only the words above, and start with each of its tool calls.
+    from gitworker.liveness.readings import works_elsewhere  # 10 ms with those below
+    from gitworker.liveness.rules import sync_request
+    from gitworker.observe.workers.rules import is_taken, next_command
+    from gitworker.store.records.run_results import find_run_request
+    from gitworker.store.tasks import find_task
+
     name = worker.worker_id
     if worker.returned_by == ReturnReason.MERGE_CONFLICT and works_elsewhere(worker):
         return sync_request(name)
