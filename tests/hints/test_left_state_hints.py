@@ -1,5 +1,7 @@
 """The hints about damaged rows, files and branches, and about work that came back, help."""
 
+import shutil
+
 import pytest
 
 from tests.cli.test_hint_walk import approved, conflicting, failed, in_review, rejected
@@ -73,6 +75,34 @@ def without_reviews(world: World) -> None:
     foreign(world.state_dir / "bus.db", "DELETE FROM reviews")
 
 
+def without_branch(world: World) -> None:
+    """Delete the branch of work in review."""
+    in_review(world)
+    world.git("update-ref", "-d", "refs/heads/auth/login")
+
+
+def without_settings(world: World) -> None:
+    """Lose the committed settings' object; their file is in the checkout."""
+    world.advance({".gitworker.toml": "[review]\nself = false\n"})
+    oid = world.git("rev-parse", "main:.gitworker.toml")
+    (world.root / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+
+
+def file_for_spool(world: World) -> None:
+    """Have a file in the place of the spool's directory."""
+    _working(world)
+    shutil.rmtree(world.state_dir / "spool")
+    (world.state_dir / "spool").write_text("mine\n")
+
+
+def without_hooks(world: World) -> None:
+    """Attach an agent, and let another program rewrite its settings."""
+    _working(world)
+    by(W + "agent install claude")(world)
+    for path in world.root.glob(".claude/*.json"):
+        path.write_text("{}\n")
+
+
 def stopped(world: World) -> None:
     """Stop the work on a task."""
     _working(world)
@@ -104,6 +134,11 @@ CASES = {
     "withdrawn": Case(later_commit, W + "merge auth", W + "approve {}{}"),
     "no-approval": Case(without_approval, W + "merge auth", W + "approve {}"),
     "no-reviews": Case(without_reviews, W + "land auth", W + "approve {}"),
+    "no-branch": Case(without_branch, W + "approve auth", REPAIR),
+    "no-settings": Case(without_settings, W + "list", REPAIR),
+    "no-spool": Case(file_for_spool, W + "list", REPAIR),
+    "no-hooks": Case(without_hooks, W + "doctor", W + "agent install {}"),
+    "wait-ended": Case(ended, W + "wait auth --for verdict", W + "resume {}", instead=True),
     "undo-stop": Case(stopped, W + "undo", W + "resume {}", instead=True),
     "order-ended": Case(ended, W + "stop auth", W + "resume {}", instead=True),
     "verdict": Case(rejected, W + "inbox --json", W + "done", at="auth"),
