@@ -97,17 +97,17 @@ SELECT
     CASE :by WHEN 'task' THEN runs.task_id WHEN 'project' THEN COALESCE(tasks.project_id, 'default')
         ELSE COALESCE(runs.agent, 'command') END AS name,
     COALESCE(runs.agent, 'command') AS agent, runs.model,
-    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.input_tokens, 0), 0)) AS input_tokens,
-    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.output_tokens, 0), 0)) AS output_tokens,
-    SUM(IIF(runs.cost_usd IS NULL, COALESCE(runs.cached_tokens, 0), 0)) AS cached_tokens,
+    COALESCE(SUM(runs.input_tokens) FILTER (WHERE runs.cost_usd IS NULL), 0) AS input_tokens,
+    COALESCE(SUM(runs.output_tokens) FILTER (WHERE runs.cost_usd IS NULL), 0) AS output_tokens,
+    COALESCE(SUM(runs.cached_tokens) FILTER (WHERE runs.cost_usd IS NULL), 0) AS cached_tokens,
     SUM(runs.cost_usd) AS cost_usd
 FROM runs LEFT JOIN tasks ON tasks.id = runs.task_id
 WHERE runs.task_id IS NOT NULL GROUP BY 1, 2, 3;
 
 -- name: spending_since — the same of runs from an id on, by worker
 SELECT worker_id AS name, COALESCE(agent, 'command') AS agent, model,
-    SUM(IIF(cost_usd IS NULL, COALESCE(input_tokens, 0), 0)) AS input_tokens,
-    SUM(IIF(cost_usd IS NULL, COALESCE(output_tokens, 0), 0)) AS output_tokens,
-    SUM(IIF(cost_usd IS NULL, COALESCE(cached_tokens, 0), 0)) AS cached_tokens,
+    COALESCE(SUM(input_tokens) FILTER (WHERE cost_usd IS NULL), 0) AS input_tokens,
+    COALESCE(SUM(output_tokens) FILTER (WHERE cost_usd IS NULL), 0) AS output_tokens,
+    COALESCE(SUM(cached_tokens) FILTER (WHERE cost_usd IS NULL), 0) AS cached_tokens,
     SUM(cost_usd) AS cost_usd
 FROM runs WHERE id >= :first GROUP BY 1, 2, 3;
