@@ -70,10 +70,7 @@ def test_no_secret_is_shared(scene: Scene, verb: object) -> None:
 
 
 def test_a_task_keeps_its_secret(scene: Scene) -> None:
-    """The agent reads the text of its task as it was written; the bus and the logs do not have it.
-
-    The database must hold it for that.
-    """
+    """The agent reads the text of its task as it was written; bus and logs lack its secret."""
     ok(scene.root, "task", "add", "-m", f"Title with {SECRET}\n\n{TEXT}", "t1")
     ok(scene.root, "spawn", "auth", "t1")
     assert TEXT in ok(scene.root, "task", "text", "t1")
