@@ -5,6 +5,7 @@ from typing import Any
 
 from gitworker.model.task import LifecycleState, TaskEvent
 from gitworker.states.agent_machine import AGENT_MACHINE, NEEDS_NO_TASK, NEEDS_TASK
+from gitworker.states.comment_machine import COMMENT_MACHINE
 from gitworker.states.engine import InvalidTransition, Machine
 from gitworker.states.log.log_event import ONLY_ON
 from gitworker.states.log.log_rules import RULES
@@ -34,6 +35,7 @@ def render_states_md() -> str:
         ("Task", TASK_MACHINE),
         ("Workstream", WORKSTREAM_MACHINE),
         ("Agent", AGENT_MACHINE),
+        ("Review comment", COMMENT_MACHINE),
     )
     parts = [GENERATED, "# State machines\n"]
     for title, machine in machines:

@@ -68,7 +68,7 @@ def test_the_schema_uses_no_syntax_of_a_newer_sqlite(script: Path) -> None:
 
 
 def test_the_database_knows_the_machines(bus: Path) -> None:
-    """The table legal_transitions holds exactly the rows of the four machines."""
+    """The table legal_transitions holds exactly the rows of all machines."""
     wanted = sorted(list(row) for machine in MACHINES.values() for row in legal_rows(machine))
     asked = "SELECT machine, from_state, event, to_state FROM legal_transitions"
     (found,) = foreign(bus, asked)

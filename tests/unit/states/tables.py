@@ -209,6 +209,17 @@ CANCELLED ADMIN_RESTART failed: +pending>queued!d
 CANCELLED ADMIN_RESTART cancelled: +pending>queued!d
 """
 
+COMMENT = """
+draft send sent
+sent handle handled
+sent resolve resolved
+handled resolve resolved
+handled reopen reopened
+resolved reopen reopened
+reopened handle handled
+reopened resolve resolved
+"""
+
 
 def rows(text: str) -> set[tuple[str, str, str]]:
     """Return a table's rows as (from, event, to)."""

@@ -15,6 +15,7 @@ from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.states.agent_machine import AGENT_MACHINE
+from gitworker.states.comment_machine import CommentEvent, CommentState
 from gitworker.states.engine import (
     InvalidTransition,
     Machine,
@@ -32,12 +33,14 @@ WORDS: dict[str, tuple[type[StrEnum], type[StrEnum]]] = {
     "task": (TaskStatus, TaskEvent),
     "workstream": (WorkstreamState, WorkstreamEvent),
     "agent": (AgentState, AgentEvent),
+    "comment": (CommentState, CommentEvent),
 }
 TABLES = {
     "worker": ("IDLE", tables.WORKER),
     "task": ("DEFINED", tables.TASK),
     "workstream": ("planned", tables.WORKSTREAM),
     "agent": ("INITIALIZING", tables.AGENT),
+    "comment": ("draft", tables.COMMENT),
 }
 
 
@@ -49,9 +52,9 @@ def test_table_is_the_contract(name: str) -> None:
     assert set(legal_rows(MACHINES[name])) == {(name, *row) for row in tables.rows(text)}
 
 
-def test_there_are_four_machines() -> None:
-    """Worker, task, workstream and agent are the machines."""
-    assert list(MACHINES) == ["worker", "task", "workstream", "agent"]
+def test_there_are_five_machines() -> None:
+    """Worker, task, workstream, agent and comment are the machines."""
+    assert list(MACHINES) == ["worker", "task", "workstream", "agent", "comment"]
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -51,10 +51,10 @@ WHERE COALESCE(r.files, v.files, '[]') <> '[]' ORDER BY w.one_ref, w.other_ref;
 -- name: task_counts — the number of tasks in each status
 SELECT status, SUM(number) AS number FROM task_counts WHERE number > 0 GROUP BY status ORDER BY status;
 
--- name: seat_transitions — the newest transitions of everything but tasks, newest first
+-- name: seat_transitions — the newest transitions, without tasks and comments, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions INDEXED BY idx_transitions_screen
-WHERE machine <> 'task' ORDER BY seq DESC LIMIT :limit;
+WHERE machine <> 'task' AND machine <> 'comment' ORDER BY seq DESC LIMIT :limit;
 
 -- name: transitions_of_worker — the newest transitions of a worker and of its task, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata

@@ -1,0 +1,1 @@
+"""Reviews as stored: rounds, comments, and the marks of a reviewer."""
