@@ -41,7 +41,7 @@ GIT_CONFIG = """\
 WHOLE = (
     "agents", "automations", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal",
     "kinds", "landing", "lifecycle", "liveness", "mcp", "notifications", "orchestrator", "radar",
-    "repo", "service", "tasks", "ui", "verify", "workers", "workstreams", "worktrees",
+    "repo", "review", "service", "tasks", "ui", "verify", "workers", "workstreams", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured. Of a

@@ -45,6 +45,7 @@ from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
+from gitworker.review.rounds import RoundFacts, read_round, record_round
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
@@ -146,7 +147,8 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     if repeats_failure(worker.returned_by, worker.returned_tip, tip):
         session.report(Notice(f"{worker.branch} is {UNCHANGED}"))
         submission = replace(submission, note=submission.note or UNCHANGED)
-    submitted = _record(session, worker, tip, submission)
+    facts = None if target is None else read_round(session, worker, tip=tip, target=target)
+    submitted = _record(session, worker, tip, submission, facts=facts)
     _report_stashed(session, worker)
     if stack_base:
         _report_claimed(session, worker, base=stack_base.onto, tip=tip)
@@ -366,7 +368,9 @@ def _in_words(status: CheckoutStatus) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
-def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) -> Worker:
+def _record(
+    session: Session, worker: Worker, tip: Oid, submission: Submission, *, facts: RoundFacts | None
+) -> Worker:
     now = clock.now_ms()
     with session.store.write() as writer:
         if not is_interrupted(load_worker(writer, worker.worker_id).state):
@@ -382,6 +386,8 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
             writer, worker.worker_id, worker.task_id, verdict="requested", commit=tip,
             base=worker.base_oid or "", identity=session.actor, note=note, now=now,
         )  # fmt: skip
+        if facts is not None:
+            record_round(writer, worker, facts, now=now)
         payload = {"branch": worker.branch, "commit": tip, "note": note}
         if pr_url := submission.pr_url or worker.pr_url:
             payload["pr_url"] = pr_url

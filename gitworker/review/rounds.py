@@ -1,0 +1,88 @@
+"""Rounds: the record of a hand-in with its commits, which later rounds are compared with."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.errors import NotFound
+from gitworker.model.ids import Oid
+from gitworker.observe.workers.stack_base import own_fork_point
+from gitworker.repo.history.patch_ids import patches_by_commit
+from gitworker.repo.plumbing.commit_bytes import parse_commit
+from gitworker.repo.plumbing.objects import read_objects
+from gitworker.repo.plumbing.refs import find_ref
+from gitworker.store.records.reviews import find_review
+from gitworker.store.reviewing.rounds import Round, RoundCommit, add_round, find_newest_round
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Writer
+    from gitworker.store.workers import Worker
+
+
+class RoundFacts(NamedTuple):
+    """The commits of a branch that a round records, oldest first."""
+
+    base: Oid
+    tip: Oid
+    commits: tuple[RoundCommit, ...]
+
+
+def read_round(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> RoundFacts:
+    """Return the commits of a worker's branch since it left the target, or its parent's branch."""
+    base = find_base(session, worker, tip=tip, target=target)
+    patches = patches_by_commit(session.git, [f"{base}..{tip}"])
+    raws = read_objects(session.git, list(patches))
+    commits = []
+    for (oid, patch), raw in zip(patches.items(), raws, strict=True):
+        commit = parse_commit(oid, raw or b"")
+        author = os.fsdecode(commit.author.rpartition(b">")[0] + b">")
+        commits.append(RoundCommit(oid, patch, author, os.fsdecode(commit.message)))
+    return RoundFacts(base, tip, tuple(commits))
+
+
+def find_base(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid:
+    """Return the commit at which a worker's own commits begin; its first commit has no parent."""
+    own = own_fork_point(session, worker, tip=tip, target=target)
+    if own is not None:
+        return own
+    done = session.git.run("merge-base", tip, target, ok=(0, 1))
+    return Oid(done.text.strip()) if done.status == 0 else target
+
+
+def record_round(writer: Writer, worker: Worker, facts: RoundFacts, *, now: int) -> Round:
+    """Record a hand-in; the same base and tip once more are the same round."""
+    return add_round(
+        writer, worker.worker_id, worker.task,
+        base=facts.base, tip=facts.tip, commits=facts.commits, now=now,
+    )  # fmt: skip
+
+
+def require_round(session: Session, worker: Worker) -> Round:
+    """Return the newest round of a worker's task; raise NotFound if nothing was handed in yet."""
+    found = find_round(session, worker)
+    if found is None:
+        raise NotFound(
+            f"worker {worker.worker_id} has not handed in anything yet",
+            f"git worker diff {worker.worker_id}",
+        )
+    return found
+
+
+def find_round(session: Session, worker: Worker) -> Round | None:
+    """Return the newest round of a worker's task, or None.
+
+    Work that an older version of gitworker took in gets its round now.
+    """
+    with session.store.read() as reader:
+        found = find_newest_round(reader, worker.worker_id, worker.task_id)
+        review = find_review(reader, worker.worker_id, worker.task_id, "requested")
+    if found is not None or review is None:
+        return found
+    tip, target = session.git.find_oid(review.commit_oid), find_ref(session.git, session.target)
+    if tip is None or target is None:
+        return None
+    facts = read_round(session, worker, tip=tip, target=target)
+    with session.store.write() as writer:
+        return record_round(writer, worker, facts, now=review.ts_ms)

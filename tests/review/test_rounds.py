@@ -1,0 +1,52 @@
+"""Rounds are recorded at the hand-in."""
+
+from gitworker.store.reviewing.rounds import Round, rounds_of
+from tests.workers.world import World
+
+
+def rounds(world: World) -> list[Round]:
+    """Return the rounds of auth's task."""
+    with world.session().store.read() as reader:
+        return rounds_of(reader, "auth", "login")
+
+
+def test_each_hand_in_is_a_round(world: World) -> None:
+    """A hand-in records base, tip and commits; the same commit again is the same round."""
+    base = world.tip()
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"other": "x\n"})
+    first = world.tip("auth/login")
+    world.submit("auth", note="please")
+    second = world.commit("auth", {"b": "2\n"}, "More\n\nwith a body")
+    world.submit("auth")
+    one, two = rounds(world)
+    assert (one.number, one.base, one.tip) == (1, base, first)
+    assert (two.number, two.base, two.tip) == (2, base, second)
+    assert [(c.commit, c.message) for c in two.commits] == [
+        (first, "Work\n"), (second, "More\n\nwith a body\n"),
+    ]  # fmt: skip
+    assert two.commits[0] == one.commits[0]
+    assert {c.author for c in two.commits} == {"Ada Tester <ada@example.org>"}
+    assert len({c.patch for c in two.commits}) == 2
+
+
+def test_a_rebase_keeps_the_patches_of_a_round(world: World) -> None:
+    """A branch that is rebased and handed in again is a new round with the same patch ids."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"other": "x\n"})
+    world.git("rebase", "-q", "main", cwd=world.path("auth"))
+    world.submit("auth")
+    one, two = rounds(world)
+    assert (two.base, two.number) == (world.tip(), 2)
+    assert [c.patch for c in one.commits] == [c.patch for c in two.commits]
+    assert one.commits[0].commit != two.commits[0].commit
+
+
+def test_a_stacked_round_begins_after_its_parent(world: World) -> None:
+    """The round of a stacked worker has its own commits only."""
+    world.in_review("base", "first", {"a": "1\n"})
+    world.spawn("auth", "login", start="base")
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    (one,) = rounds(world)
+    assert (one.base, len(one.commits)) == (world.tip("base/first"), 1)
