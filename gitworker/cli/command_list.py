@@ -49,6 +49,7 @@ COMMANDS: Sections = {
         "fail": "Give up a task, with a reason.",
     },
     "Review and land": {
+        "review": "Review a worker's change: comments, marks, evidence.",
         "approve": "Approve a worker's branch and rebase it onto the target.",
         "reject": "Return a worker's branch with a request for changes.",
         "merge": "Land approved work on the target.",
@@ -166,6 +167,25 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "archive": "Write the archive of an ended workstream and print its path.",
         },
     },
+    "review": {
+        "Read": {
+            "show": "Show a review on one page: task, evidence, changes, comments.",
+            "list": "List the comments of a review, one row each.",
+            "diff": "Show the changes between two rounds of a review.",
+            "viewed": "Mark hunks as viewed.",
+        },
+        "Write": {
+            "comment": "Write a comment on lines or on the whole change, as a draft.",
+            "edit": "Replace the words of a draft.",
+            "drop": "Delete a draft.",
+            "send": "Send all drafts to the author, with a verdict.",
+        },
+        "Settle": {
+            "handled": "Record that you have dealt with a comment.",
+            "resolve": "Close a comment.",
+            "reopen": "Open a comment again.",
+        },
+    },
     "msg": {
         "Commands": {
             "send": "Send a message and print its id.",
@@ -215,7 +235,9 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     },
 }
 # The command that a group runs if none is named.
-DEFAULTS: Mapping[str, str] = {"agents": "list"}
+DEFAULTS: Mapping[str, str] = {"agents": "list", "review": "show"}
+# Groups whose default command also takes a word that is no command: `review auth`.
+WITH_ARGUMENT = frozenset({"review"})
 # Other words for commands. An alias runs its command.
 ALIASES: Mapping[str, str] = {
     "new": "spawn",
@@ -248,10 +270,9 @@ SUGGESTIONS: Mapping[str, str] = {
     "push": "git worker done --push",
     "finish": "git worker done",
     "complete": "git worker done",
-    "review": "git worker diff {worker}   # then git worker approve or reject",
     "accept": "git worker approve {worker}",
     "deny": "git worker reject {worker} -m <text>",
-    "comment": "git worker send {worker} <text>   # reject -m <text> also returns the work",
+    "comment": "git worker review comment {worker} -m <text>",
     "ship": "git worker land {worker}",
     "restart": "git worker resume {worker}",
     "reopen": "git worker resume {worker}",

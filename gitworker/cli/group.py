@@ -13,6 +13,7 @@ from gitworker.cli.command_list import (
     DEFAULTS,
     SUBCOMMANDS,
     SUGGESTIONS,
+    WITH_ARGUMENT,
     Sections,
     help_sections,
     module_of,
@@ -76,6 +77,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the words name; suggest similar names if it does not exist."""
         command = self.get_command(ctx, args[0])
+        if command is None and self.group_name in WITH_ARGUMENT:
+            return self.resolve_command(ctx, [DEFAULTS[self.group_name], *args])
         if command is None and not ctx.resilient_parsing:
             raise _unknown(self.group_name, args, known=self.list_commands(ctx))
         return (command.name if command else None), command, args[1:]
@@ -110,7 +113,11 @@ def _subgroup(name: str) -> LazyGroup:
 def _set_default(group: LazyGroup, command: click.Command) -> None:
     """Let a group without a command run this one, with its options."""
     known = {option.name for option in group.params}
-    group.params += [option for option in command.params if option.name not in known]
+    group.params += [
+        option
+        for option in command.params
+        if option.name not in known and isinstance(option, click.Option)
+    ]
     group.invoke_without_command = True
     group.callback = _unless_named(command)
 

@@ -30,10 +30,18 @@ from gitworker.store.workers import (
 
 
 def publish_verdict(
-    writer: Writer, judged: Worker | Operation, payload: Mapping[str, object], *, sender: str
-) -> None:
-    """Send a worker the verdict on the task that it has submitted."""
-    publish(
+    writer: Writer,
+    judged: Worker | Operation,
+    payload: Mapping[str, object],
+    *,
+    sender: str,
+    blobs: str | None = None,
+) -> str:
+    """Send a worker the verdict on the task that it has submitted; return the message's id.
+
+    `blobs` is as in `publish`.
+    """
+    return publish(
         writer,
         Outgoing(
             "review_result",
@@ -43,6 +51,7 @@ def publish_verdict(
             payload=payload,
         ),
         now=clock.now_ms(),
+        blobs=blobs,
     )
 
 

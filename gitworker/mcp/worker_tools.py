@@ -127,6 +127,20 @@ def _done(desk: Desk, arguments: dict[str, Any]) -> Answer:
     return Answer("\n  ".join(lines), as_json(done))
 
 
+def _handled(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    number = arguments["number"]
+    found = desk.service.handle_comment(number, answer=arguments.get("answer", ""))
+    return Answer(f"comment {number} is {found.state}", as_json(found))
+
+
+def _comments(desk: Desk, arguments: dict[str, Any]) -> Answer:
+    from gitworker.review.comments.list_comments import json_comments, render_comments
+
+    found = desk.service.review_comments(desk.identity)
+    shown = render_comments(found, width=None, color=False)
+    return Answer(shown or "there are no comments", json_comments(found))
+
+
 def _fail(desk: Desk, arguments: dict[str, Any]) -> Answer:
     failed = desk.service.fail(reason=arguments["reason"])
     return Answer(f"{failed.worker_id} is {failed.state}", as_json(failed))
@@ -197,6 +211,18 @@ TOOLS: tuple[Tool, ...] = (
         lane=WORKTREE,
         note=text("A note for the reviewer.", empty=True),
         commit_message=text("Commit all uncommitted work first, with this message."),
+    ),
+    Tool(
+        "comments", _comments,
+        "List the review comments on your work: number, state, place, words.",
+        reads=True,
+    ),
+    Tool(
+        "handled", _handled,
+        "Record that you have dealt with a review comment: after the commit, or with an answer.",
+        required=("number",),
+        number=integer("The number of the comment."),
+        answer=text("The answer to the reviewer, if nothing was to be changed."),
     ),
     Tool(
         "fail", _fail, "Give up the task. Branch and worktree stay.", lane=WORKTREE,

@@ -62,9 +62,9 @@ from gitworker.orchestrator.turns.rules_places import limits_of
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
+from gitworker.review.comments.send import reject
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
-from gitworker.workers.review import reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

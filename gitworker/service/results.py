@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.bus.search.search_messages import SearchResult
     from gitworker.landing.landing_plan import Planned
     from gitworker.service.live.methods import LandingStopped
-    from gitworker.service.review import Verified
+    from gitworker.service.review.landing import Verified
     from gitworker.service.talk import Order
     from gitworker.verify.trust import RepositoryCommands, TrustRecord
     from gitworker.verify.verify import Verdict
@@ -71,9 +71,14 @@ RENDERED_BY = {
     "questions.reply": "questions.reply:json_replied",
     "radar.radar": "radar.radar_text:json_conflicts",
     "repo.hooks.hook_status": "service.results_care:hooks_json",
+    "review.comments.list_comments": "review.comments.list_comments:json_comments",
+    "review.comments.send": "review.comments.comment_json:json_sent",
+    "review.compare": "review.compare:json_comparison",
+    "review.marks": "review.marks:json_marks",
+    "review.page.page": "review.page.page_json:json_page",
     "service.care": "service.results_care:fields_json",
     "service.live.methods": "service.results:stopped_json",
-    "service.review": "service.results:verified_json",
+    "service.review.landing": "service.results:verified_json",
     "service.talk": "service.results:ordered_json",
     "settings.change_setting": "settings.settings_text:json_changed",
     "settings.effective_settings:SettingList": "settings.settings_text:json_settings",
@@ -81,6 +86,7 @@ RENDERED_BY = {
     "states.question": "questions.question_list:json_question",
     "store.planning.automations:Automation": "automations.show:json_automation",
     "store.planning.automations:AutomationRun": "automations.show:json_run",
+    "store.reviewing.comments": "review.comments.comment_json:json_comment",
     "store.workers": "service.results:worker_json",
     "tasks.plan.import_plan": "tasks.plan.import_plan:json_imported",
     "tasks.projects.read_projects": "tasks.projects.read_projects:json_project",

@@ -23,6 +23,7 @@ from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.queue.workstreams import WorkstreamMethods
 from gitworker.service.request import Request
+from gitworker.service.review.comments import CommentMethods
 from gitworker.service.views import ViewMethods
 from gitworker.service.work import WorkMethods
 
@@ -51,6 +52,7 @@ def open_repository(
 
 class Service(
     WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, AgentMethods,
-    QuestionMethods, NotificationMethods, WorkstreamMethods, AutomationMethods, CareMethods,
+    CommentMethods, QuestionMethods, NotificationMethods, WorkstreamMethods, AutomationMethods,
+    CareMethods,
 ):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

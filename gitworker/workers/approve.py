@@ -43,6 +43,7 @@ from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.review.reviewer import reviewer_of_record
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import state_words
@@ -50,7 +51,6 @@ from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, all_workers
-from gitworker.workers.review import reviewer_of_record
 from gitworker.worktrees.left_out import find_left_out
 from gitworker.worktrees.prefetched_checks import PrefetchedChecks, forget_early_checks
 

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 from gitworker.model.agent import AgentEvent
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
+from gitworker.states.comment_machine import CommentEvent
 
 FIRED = Path(__file__).with_name("fired.txt")
 SEPARATOR = " | "
-EVENTS = (("task", TaskEvent), ("worker", WorkerEvent), ("agent", AgentEvent))
+EVENTS = (
+    ("task", TaskEvent), ("worker", WorkerEvent), ("agent", AgentEvent), ("comment", CommentEvent),
+)  # fmt: skip
 
 
 class Line(NamedTuple):

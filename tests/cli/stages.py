@@ -12,10 +12,10 @@ from gitworker.lifecycle.fail import fail, pause
 from gitworker.lifecycle.moves import advance
 from gitworker.model.worker import WorkerEvent
 from gitworker.questions.ask import ask
+from gitworker.review.comments.send import reject
 from gitworker.service.service import open_repository
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
 from gitworker.workers.task_verbs.change import stop_task
 from tests.workers.world import World
 

@@ -17,9 +17,9 @@ from fixtures.repos import Repo
 from gitworker.__main__ import main
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
+from gitworker.review.comments.send import reject
 from gitworker.store.workers import forget_process
 from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
 from tests.cli.kit import Answer, run
 from tests.cli.stages import stale, stale_in_review
 from tests.hints.following import note

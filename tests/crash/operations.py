@@ -254,6 +254,7 @@ OPERATIONS = (
 # Pushes are killed in tests/landing/test_queue_remote.py.
 # Adoptions are killed in tests/crash/test_adopt.py: the adopted branch had no worker before.
 ELSEWHERE = {
+    "review.published", "review.sent",  # tests/review/comments/test_killed.py
     "radar-looked", "radar-published",  # tests/radar/test_radar_watch.py
     "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",

@@ -10,7 +10,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.journal.recover import recover_all
 from gitworker.lifecycle.fail import fail
-from gitworker.workers.review import reject
+from gitworker.review.comments.send import reject
 from tests.crash.inventory import all_bytes
 from tests.workers.dirty_worktree import make_dirty, read_worktree
 from tests.workers.world import World, is_at_work, wait_until

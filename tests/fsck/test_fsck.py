@@ -15,8 +15,8 @@ from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.repo.plumbing.lock import hold
+from gitworker.review.comments.send import reject
 from gitworker.workers.cancel import cancel, reset
-from gitworker.workers.review import reject
 from gitworker.workers.start import resume
 from gitworker.workers.worktree_hooks import uninstall_everything
 from tests.architecture.house import ROOT

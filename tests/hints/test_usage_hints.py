@@ -169,7 +169,7 @@ def staged(world: World) -> None:
 
 # The state in which the suggestion for a word is followed; without one, auth is at work.
 STATES = {
-    "review": in_review, "accept": in_review, "deny": in_review, "ship": in_review,
+    "comment": in_review, "accept": in_review, "deny": in_review, "ship": in_review,
     "restart": failed, "reopen": failed, "kill": with_agent, "unpause": paused,
     "commit": staged, "push": _with_remote,
 }  # fmt: skip
@@ -186,7 +186,8 @@ def test_the_suggestion_for_a_word_works(quiet: World, word: str) -> None:
     """The command that is suggested for another word works in the worker's worktree."""
     STATES.get(word, _working)(quiet)
     name = "claude" if word in AGENT_WORDS else "auth"
-    printed = Printed([], str(quiet.root if "cancel" in SUGGESTIONS[word] else quiet.path("auth")))
+    is_outside = word == "comment" or "cancel" in SUGGESTIONS[word]
+    printed = Printed([], str(quiet.root if is_outside else quiet.path("auth")))
     done = perform(f"git worker {word} {name}", printed)
     assert done.status == 2, done
     (hint,) = hints_of(done.out, done.err)

@@ -14,9 +14,9 @@ from gitworker.lifecycle.fail import fail, stop
 from gitworker.lifecycle.moves import advance
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.workers.returned import returned_work
+from gitworker.review.comments.send import reject
 from gitworker.store.workers import load_worker, set_stale_from
 from gitworker.workers.cancel import cancel, reset
-from gitworker.workers.review import reject
 from tests.workers.world import World, unchanged
 
 WORK = {"a": "1\n"}

@@ -10,9 +10,9 @@ import pytest
 from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import undo
 from gitworker.model.outcome import NotLanded
+from gitworker.review.comments.send import reject
 from gitworker.workers.approve import approve
 from gitworker.workers.cancel import cancel, reset
-from gitworker.workers.review import reject
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 

@@ -121,7 +121,7 @@ def test_a_hand_in_ends_a_row_of_recoveries(busy: Scene) -> None:
 
 def test_returned_work_waits_for_its_author(busy: Scene) -> None:
     """Work that was sent back waits for ever, until a commit shows that its author is back."""
-    from gitworker.workers.review import reject
+    from gitworker.review.comments.send import reject
     from gitworker.workers.submit import Submission, submit
 
     place = busy.root / (busy.worker("auth").worktree or "")

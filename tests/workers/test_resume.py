@@ -11,11 +11,11 @@ from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.sweep import sweep
 from gitworker.lifecycle.fail import fail, stop
+from gitworker.review.comments.send import reject
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.workers import set_returned
 from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
 from gitworker.workers.start import resume, start
 from tests.workers.world import World, unchanged
 

@@ -11,9 +11,9 @@ from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import GitFailed
+from gitworker.review.comments.send import reject
 from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
 from gitworker.workers.sync import sync

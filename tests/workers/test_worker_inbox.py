@@ -16,8 +16,8 @@ from gitworker.observe.workers.show import read_show
 from gitworker.observe.workers.status import read_status
 from gitworker.progress import Event, Notice
 from gitworker.repo.plumbing.refs import read_refs
+from gitworker.review.comments.send import reject
 from gitworker.workers.cancel import cancel, reset
-from gitworker.workers.review import reject
 from gitworker.workers.start import resume, start
 from gitworker.workers.submit import Submission, submit
 from gitworker.workers.sync import sync

@@ -58,16 +58,23 @@ def has_verdict(news: News) -> bool:
 
 
 def text_of_return(context: HookContext) -> str:
-    """Return the reason for which the work was sent back, with the next commands; or ""."""
+    """Return the reason for which the work was sent back, with the next commands; or "".
+
+    The review comments that are still open follow.
+    """
     from gitworker.observe.workers.returned import returned_text, returned_work  # 20 ms, rarely
+    from gitworker.review.comments.open_comments import open_comment_lines
     from gitworker.store.workers import load_worker
 
     with context.store.read() as reader:
-        returned = returned_work(load_worker(reader, context.worker))
+        worker = load_worker(reader, context.worker)
+        returned = returned_work(worker)
+        comments = open_comment_lines(reader, worker, note=returned.note) if returned else []
     if returned is None:
         return ""
     command = "git worker sync" if returned.files else "git worker done   # after your next commit"
-    return f"Your work was sent back: {returned_text(returned, whole=True)}\n    {command}"
+    head = f"Your work was sent back: {returned_text(returned, whole=True)}"
+    return "\n".join([head, *(f"    {line}" for line in comments), f"    {command}"])
 
 
 def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: str) -> str:
@@ -76,6 +83,7 @@ def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: 
     Verdicts that a later hand-in has settled are left out.
     """
     from gitworker.observe.inbox.read_messages import open_messages  # 8 ms, only for messages
+    from gitworker.observe.inbox.rules_comments import comment_lines
 
     with context.store.read() as reader:
         handed_in = last_hand_in(reader, context.worker, task)
@@ -86,6 +94,7 @@ def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: 
     for item in items:
         head = f"#{item.message.seq} {item.message.type} from {item.message.from_agent}"
         lines.append(one_line(f"{head}: {item.text}" if item.text else head))
+        lines += [f"    {line}" for line in comment_lines(item.payload)]
         if item.command is not None:
             lines.append(f"    {one_line(item.command)}")
     return "\n".join(lines)

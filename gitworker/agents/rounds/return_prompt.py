@@ -9,6 +9,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.logs.tail import last_lines
 from gitworker.observe.text import without_escapes
 from gitworker.observe.workers.returned import returned_work
+from gitworker.review.comments.open_comments import open_comment_lines
 from gitworker.store.records.runs import find_prompt
 
 if TYPE_CHECKING:
@@ -35,9 +36,11 @@ def prompt_of_return(session: Session, worker: Worker) -> str:
     lines = last_lines(back.log, LOG_LINES)[0] if back.log else []
     with session.store.read() as reader:
         task_text = find_prompt(reader, worker.task)
+        comments = open_comment_lines(reader, worker, note=back.note)
     return round_prompt(
         Return(
             worker.branch or worker.task, short_name(session.target_of(worker)), back.reason,
             back.note, back.files, back.log, [without_escapes(line) for line in lines], task_text,
+            comments,
         )
     )  # fmt: skip

@@ -32,6 +32,10 @@ SENT_BACK = " was sent back: "
 SYNC = """\
 Run `git worker sync`, which rebases your branch. If it stops, resolve the conflicts, `git add` the
 files, and run `git worker sync --continue`."""
+OPEN_COMMENTS = "The comments of the review that are open:"
+ANSWER = """\
+Record each comment that you have dealt with: `git worker review handled NUMBER` after the commit, \
+or with `-m 'Why not'` if nothing is to be changed."""
 REST = """\
 Correct this in the present directory and commit. Your commits are handed in again when you end; \
 without a new commit they are not."""
@@ -61,7 +65,10 @@ class RoundFacts(NamedTuple):
 
 
 class Return(NamedTuple):
-    """The reason for which work came back, for its author; `log` is the end of the verify log."""
+    """The reason for which work came back, for its author; `log` is the end of the verify log.
+
+    `comments` are the lines of the review comments that are still open.
+    """
 
     branch: str
     target: str
@@ -71,6 +78,7 @@ class Return(NamedTuple):
     log_path: str
     log: Sequence[str]
     task_text: str
+    comments: Sequence[str] = ()
 
 
 def next_step(facts: RoundFacts) -> Step:
@@ -111,6 +119,9 @@ def round_prompt(back: Return) -> str:
     """Return the prompt of the next round: the reason, what to do, and the task once more."""
     head = HEADS[ReturnReason(back.reason)].format(target=back.target)
     parts = [f"Your work on {back.branch}{SENT_BACK}{head}", back.note]
+    if back.comments:
+        parts.append("\n".join((OPEN_COMMENTS, *(f"  {line}" for line in back.comments))))
+        parts.append(ANSWER)
     if back.files:
         parts.append("\n".join(("The files in conflict:", *(f"  {name}" for name in back.files))))
     if back.reason == ReturnReason.MERGE_CONFLICT:

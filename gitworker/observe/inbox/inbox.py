@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.inbox.rules import STATE
+from gitworker.observe.inbox.rules_comments import comment_lines
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 
 
@@ -50,13 +51,14 @@ class Inbox(NamedTuple):
 
 
 def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
-    """Return one line for each thing, and its command below it."""
+    """Return one line for each thing, and its comments and its command below it."""
     lines = []
     for item in inbox.items:
         number = "" if item.seq is None else f"#{item.seq} "
         age = age_text(max(0, inbox.now_ms - item.since_ms))
         head = f"{number}{item.kind} {item.source} {age}"
         lines.append(_headed(head, f": {item.text}" if item.text else "", width, color=color))
+        lines += [f"    {cut(line, width)}" for line in comment_lines(item.payload)]
         if item.command is not None:
             lines.append(f"    {paint(one_line(item.command), DIM, color=color)}")
     if inbox.has_more:

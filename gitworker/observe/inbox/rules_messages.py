@@ -6,6 +6,7 @@ On the hot path.
 from __future__ import annotations
 
 from gitworker.model.message import MessageType
+from gitworker.observe.inbox.rules_comments import first_number
 from gitworker.rules_text import one_line, quoted
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -26,6 +27,7 @@ VERDICT_COMMANDS = {
     "verify_failed": "git worker done   # after your next commit",
     "withdrawn": "git worker done   # the review is open again",
 }
+COMMENTED = "commented"
 SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify_failed"})
 ORDER_COMMANDS = {"stop": "git worker done   # or: git worker fail -m <reason>"}
 TARGET_MOVED = "x-target-moved"  # with a worker: to commits of its branch that did not land
@@ -85,7 +87,10 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
     if type == MessageType.QUESTION:
         return answer_command(sender, seq)
     if type == MessageType.REVIEW_RESULT:
-        return VERDICT_COMMANDS.get(str(fields.get("verdict")))
+        verdict, number = str(fields.get("verdict")), first_number(fields)
+        if verdict == COMMENTED and number is not None:
+            return f"git worker review handled {number} -m <text>   # without -m after a commit"
+        return VERDICT_COMMANDS.get(verdict)
     if type == MessageType.CMD:
         return ORDER_COMMANDS.get(str(fields.get("command") or fields.get("action")))
     if type == TARGET_MOVED and fields.get("worker"):

@@ -14,7 +14,7 @@ from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
 from gitworker.service.request import open_quickly, open_to_read
-from gitworker.service.review import ReviewMethods
+from gitworker.service.review.landing import ReviewMethods
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

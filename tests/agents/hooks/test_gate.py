@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.workers.review import reject
+from gitworker.review.comments.send import reject
 from tests.agents.hooks.conftest import HookedAgent
 from tests.hints.following import Printed, note, perform
 

@@ -13,9 +13,9 @@ from gitworker.errors import Conflict
 from gitworker.lifecycle.fail import fail
 from gitworker.questions.ask import ask
 from gitworker.questions.reply import reply
+from gitworker.review.comments.send import reject
 from gitworker.store.claims import evict_claim
 from gitworker.store.rules_leases import LeaseLength
-from gitworker.workers.review import reject
 from gitworker.workers.start import start
 from tests.agents.hooks.conftest import HookedAgent
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gitworker.agents.rounds.return_prompt import find_return_prompt
-from gitworker.workers.review import reject
+from gitworker.review.comments.send import reject
 from gitworker.workers.start import resume
 from tests.agents.supervised import COMMIT, SupervisedWorker
 from tests.cli.kit import ok, run

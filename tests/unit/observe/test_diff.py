@@ -16,9 +16,9 @@ from gitworker.observe.workers.diff import (
     json_diff,
     read_diff,
 )
+from gitworker.review.comments.send import reject
 from gitworker.session import Session
 from gitworker.store.workers import Worker, set_returned
-from gitworker.workers.review import reject
 from tests.conftest import git
 from tests.unit.observe.scene import commit, in_review, worker, working
 

@@ -16,12 +16,12 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.processes.table import find_process
+from gitworker.review.comments.send import reject
 from gitworker.session import Session
 from gitworker.store.commits.conflict_warnings import add_warning
 from gitworker.store.commits.merge_results import MergeResult, store_merge_results
 from gitworker.store.workers import add_worker, set_process, set_returned
 from gitworker.workers.cancel import reset
-from gitworker.workers.review import reject
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, in_review, landed, spawned, worker, working

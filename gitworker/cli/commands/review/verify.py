@@ -10,7 +10,7 @@ from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.observe.logs.tail import last_lines
 from gitworker.service.results import verified_json
-from gitworker.service.review import Verified
+from gitworker.service.review.landing import Verified
 
 LINES_SHOWN = 10
 

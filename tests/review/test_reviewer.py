@@ -4,9 +4,9 @@ import pytest
 
 from gitworker.errors import Refused
 from gitworker.landing.merge import merge
+from gitworker.review.comments.send import reject
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.approve import approve
-from gitworker.workers.review import reject
 from tests.workers.world import World, unchanged
 
 
@@ -17,10 +17,12 @@ def test_reject(world: World) -> None:
     assert rejected.review_state == "changes_requested"
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     (result,) = world.messages("review_result")
+    (comment,) = result.pop("comments")
     assert result == {
         "verdict": "changes_requested", "note": "more tests",
         "reviewer": "Ada Tester <ada@example.org>",
     }  # fmt: skip
+    assert (comment["number"], comment["path"], comment["text"]) == (1, None, "more tests")
     view = world.view("auth", "reviews")
     assert (view["verdict"], view["note"]) == ("changes_requested", "more tests")
     assert view["commit"] == world.tip("auth/login")

@@ -46,7 +46,7 @@ class ReviewMethods(ServiceBase):
 
     def reject(self, worker: str, *, note: str) -> Worker:
         """Send a worker's branch back with a request."""
-        from gitworker.workers.review import reject
+        from gitworker.review.comments.send import reject
 
         with self._acting() as session:
             return reject(session, worker, note=self._without_secrets(note))

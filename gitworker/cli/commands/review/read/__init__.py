@@ -1,0 +1,1 @@
+"""Commands of a review that only read, and its marks."""

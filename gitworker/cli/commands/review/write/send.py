@@ -1,0 +1,46 @@
+"""git worker review send."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.task.text_options import message_options, read_message
+from gitworker.cli.options import GitworkerCommand, worker_argument
+from gitworker.review.comments.comment_json import json_sent
+
+
+@click.command("send", cls=GitworkerCommand)
+@worker_argument()
+@click.option(
+    "--comment", "verdict", flag_value="commented", default="commented",
+    help="Leave the work in review.  [default]",
+)  # fmt: skip
+@click.option(
+    "--request-changes", "verdict", flag_value="changes_requested",
+    help="Send the work back to its author.",
+)  # fmt: skip
+@click.option("--approve", "verdict", flag_value="approved", help="Approve the work first.")
+@message_options("A comment on the whole change, or the note of the approval.")
+@click.pass_obj
+def command(
+    call: CommandLine, worker: str, verdict: str, message: str | None, file: str | None
+) -> None:
+    """Send all drafts to the author, with a verdict.
+
+    Your drafts and the comments that you have reopened are delivered as one message
+    (review_result). Each comment keeps its number. The author gets them through the inbox, its
+    agent's hooks, MCP, or the prompt of its next run. --request-changes sends the work back, like
+    `git worker reject`, also without a comment; --approve approves it, like `git worker approve`,
+    and sends nothing if that is refused.
+
+    \b
+      git worker review send auth
+      git worker review send auth --request-changes -m 'Two tests are missing'
+      git worker review send auth --approve
+    """
+    sent = call.service().send_review(
+        worker, verdict=verdict, note=read_message(message, file) or ""
+    )
+    number = len(sent.comments)
+    words = f"sent {number} comment{'s' if number != 1 else ''}; {sent.worker.worker_id} is"
+    output.show(f"{words} {sent.worker.state}", json_sent(sent), as_json=call.as_json)

@@ -1,0 +1,1 @@
+"""The methods of the service for reviews, verification and landing."""
