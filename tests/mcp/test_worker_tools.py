@@ -8,13 +8,26 @@ import pytest
 
 from gitworker.errors import Unavailable
 from gitworker.mcp.caller import Caller
+from gitworker.review.comments.draft import comment
+from gitworker.review.comments.send import send
 from tests.mcp.kit import connected
 from tests.workers.world import World, wait_until
 
 NAMES = [
     "whoami", "inbox", "send", "ask", "progress", "commit", "sync", "conflicts", "claim",
-    "release", "done", "fail",
+    "release", "done", "comments", "handled", "fail",
 ]  # fmt: skip
+
+
+def test_review_comments(world: World) -> None:
+    """A worker reads the comments on its work by a tool, and answers them by number."""
+    place = world.in_review("auth", "login", {"form.py": "1\n"})
+    comment(world.session(), "auth", "form.py:1", text="why?")
+    send(world.session(), "auth")
+    with connected(place) as client:
+        (found,) = client.call("comments")["comments"]
+        assert (found["number"], found["quoted"], found["read"]) == (1, ["1"], False)
+        assert client.call("handled", number=1, answer="it is a form")["state"] == "handled"
 
 
 def test_a_task_from_start_to_done(world: World) -> None:
