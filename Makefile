@@ -22,10 +22,13 @@ BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
-FAST := not whole and not slow and not peers and not agents and not house
+FAST := not whole and not slow and not peers and not agents and not browser and not house
 # Real agents for the tests marked `agents`, and the one of `make demo-agent`.
 AGENTS_DIR := .agents
 AGENT ?= qwen
+BROWSER := .browser
+PLAYWRIGHT := playwright>=1.50
+AXE := axe-core@4
 AGENTS ?= claude codex qwen gemini opencode aider
 # CI measures coverage during the tests, so that `make check` need not repeat them.
 COVER ?= $(CI)
@@ -41,7 +44,7 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env test-all clean
+.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env browser-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +88,7 @@ cover: $(READY) ## compare the coverage of the tests (without the slow ones) wit
 	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
 		rm -rf $(COVERED) .coverage .coverage.* && \
-		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not house" && \
+		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not browser and not house" && \
 		touch $(COVERED); \
 	fi
 	@if ls .coverage.* >/dev/null 2>&1; then $(BIN)/coverage combine --quiet; fi
@@ -138,6 +141,13 @@ peers-env: $(READY) $(LFS) ## install the other programs of tests/peers into .pe
 agents-env: $(READY) ## install the real agents AGENTS of the tests marked `agents` into .agents (network)
 	fixtures/install_agents $(AGENTS_DIR) $(AGENTS)
 
+browser-env: $(READY) ## install the driver of a browser and axe-core for tests/web into .browser (network)
+	test -d $(BROWSER)/site/playwright || $(PY) -m pip install --quiet \
+		--disable-pip-version-check --target $(BROWSER)/site "$(PLAYWRIGHT)"
+	test -f $(BROWSER)/node_modules/axe-core/axe.min.js || \
+		npm install --silent --no-audit --no-fund --prefix $(BROWSER) $(AXE)
+	@command -v chromium || echo "make: no chromium here, so the tests of the browser are skipped" >&2
+
 # If it is not available, the next run tries again.
 $(LFS):
 	@mkdir -p $(PEERS)/bin
@@ -149,7 +159,7 @@ test-all: $(READY) ## run all tests, including peers, at SCALE times the bounded
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)
 
 clean: ## delete the environment, the caches and all build results
-	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) $(AGENTS_DIR) build dist .coverage .coverage.* *.egg-info
+	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) $(AGENTS_DIR) $(BROWSER) build dist .coverage .coverage.* *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -172,5 +182,5 @@ $(READY): pyproject.toml
 			exit 1; \
 		}; \
 	fi
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp,notify]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp,notify,web]'
 	@touch $@

@@ -41,12 +41,13 @@ GIT_CONFIG = """\
 WHOLE = (
     "agents", "automations", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal",
     "kinds", "landing", "lifecycle", "liveness", "mcp", "notifications", "orchestrator", "radar",
-    "repo", "review", "service", "tasks", "ui", "verify", "workers", "workstreams", "worktrees",
+    "repo", "review", "service", "tasks", "ui", "verify", "web", "workers", "workstreams",
+    "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child; the others run the same code in children, and their own process is measured. Of a
 # parametrized test, only the first variant's children are measured.
-MEASURED = ("agents", "cli", "liveness", "service", "ui")
+MEASURED = ("agents", "cli", "liveness", "service", "ui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
@@ -79,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         suite = suite_of(item)
         item.stash[IS_MEASURED] = suite not in WHOLE or (suite in MEASURED and test not in seen)
         seen.add(test)
-        if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents")):
+        if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents", "browser")):
             continue
         if suite == "architecture":
             item.add_marker(pytest.mark.house)

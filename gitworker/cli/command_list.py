@@ -71,6 +71,7 @@ COMMANDS: Sections = {
         "log": "Show events, newest last.",
         "watch": "Watch a task in tmux: its agent's log above, its messages below.",
         "attach": "Switch to the tmux window of a task.",
+        "web": "Show a page with the board, the inbox, reviews and the queue.",
     },
     "Talk": {
         "inbox": "Show the items that need you, each with its command.",

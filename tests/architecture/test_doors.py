@@ -21,7 +21,12 @@ from tests.architecture.house import (
 
 PROCESS_MODULES = ("subprocess", "multiprocessing", "pty", "asyncio", "concurrent.futures.process")
 # Path → why it may use asyncio, although that could start processes.
-MAY_USE_ASYNCIO = {"gitworker/acp/run.py": "the library for ACP needs its loop"}
+MAY_USE_ASYNCIO = {
+    "gitworker/acp/run.py": "the library for ACP needs its loop",
+    "gitworker/web/live.py": "the streams of the page wait in the server's loop",
+    "gitworker/web/log_stream.py": "the streams of the page wait in the server's loop",
+    "gitworker/web/server.py": "the type of a connection",
+}
 PROCESS_CALLS = re.compile(
     r"os\.(system|popen|fork|forkpty|posix_spawnp?|(spawn|exec)[lv]p?e?|startfile)$"
 )
@@ -69,6 +74,10 @@ DRIVERS = {
     "git": ("gitworker/repo/", False),
     "pygit2": ("gitworker/repo/", False),
     "acp": ("gitworker/acp/", True),
+    "starlette": ("gitworker/web/", True),
+    "uvicorn": ("gitworker/web/", True),
+    "jinja2": ("gitworker/web/", True),
+    "pygments": ("gitworker/web/", False),
     "gitworker.store.sqlite": ("gitworker/store/", True),  # others open it by `store.backend`
 }
 # Each takes longer to import than a bare interpreter takes to start.

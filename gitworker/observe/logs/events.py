@@ -151,7 +151,7 @@ def event_text(event: Event) -> str:
         to = f" → {event.to}" if event.to else ""
         name = f"commit {event.name[:SHORT]}" if event.kind == "commit" else event.name
         text = f"{event.source}{to}  {name}" + (f"  {event.task}" if event.task else "")
-    summary = _summary(event)
+    summary = event_summary(event)
     return one_line(f"{text}: {summary}" if summary else text)
 
 
@@ -214,7 +214,7 @@ def _commit(row: StoredEvent) -> str | None:
     return commit if isinstance(commit, str) and is_oid(commit) else None
 
 
-def _summary(event: Event) -> str:
+def event_summary(event: Event) -> str:
     """Return the metadata or payload as one phrase, which is never empty for a message."""
     if event.body_ref:
         return event.body_ref

@@ -48,7 +48,7 @@ def tree_lines(tasks: Sequence[GraphTask]) -> list[str]:
     known = {task.id: task for task in tasks}
     below: dict[str, list[str]] = {}
     roots = []
-    order = _depths(tasks)
+    order = depths(tasks)
     for task in tasks:
         needed = [need.task for need in task.needs if need.task in known]
         if needed:
@@ -100,7 +100,7 @@ def _reached(graph: Mapping[str, Iterable[str]], root: str) -> set[str]:
     return found
 
 
-def _depths(tasks: Sequence[GraphTask]) -> dict[str, int]:
+def depths(tasks: Sequence[GraphTask]) -> dict[str, int]:
     """Return the length of the longest way to each task; there is no cycle."""
     waits = {task.id: 0 for task in tasks}
     below: dict[str, list[str]] = {}

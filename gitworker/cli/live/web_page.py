@@ -1,0 +1,47 @@
+"""`web`: print the address of the page, open the browser, and serve until an interrupt."""
+
+import os
+import sys
+import threading
+from importlib.util import find_spec
+
+from gitworker.cli import output
+from gitworker.cli.call import CommandLine
+from gitworker.errors import Unavailable
+from gitworker.service.service import open_repository
+
+PIP = "pip install 'gitworker[web]'"
+MODULES = ("starlette", "uvicorn", "jinja2")
+# The repository and the caller are known when the server begins.
+LEFT_OUT = ("GIT_DIR", "GIT_WORK_TREE", "GITWORKER_ID")
+
+
+def serve_page(call: CommandLine, *, port: int, path: str | None, opens: bool) -> None:
+    """Serve the page; raise Unavailable without the extra `web`, Refused for a worker."""
+    missing = [name for name in MODULES if find_spec(name) is None]
+    if missing:
+        raise Unavailable(f"the page needs {', '.join(missing)}", PIP, code="no_web")
+    reader = call.service().reader()
+    environment = {name: os.environ[name] for name in os.environ if name not in LEFT_OUT}
+    service = open_repository(reader.directory, identity=reader.identity, environment=environment)
+    from gitworker.web.server import serve  # 150 ms, and it needs the extra
+
+    def announce(address: str) -> None:
+        call.show(address, address=address, socket=path)
+        output.narrate("press Ctrl-C to stop; each address opens one session")
+        if opens and _has_screen():
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
+
+    serve(service, announce, port=port, path=path)
+
+
+def _has_screen() -> bool:
+    """Return whether a browser could open a window; one for terminals would take ours."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in names)
+
+
+def _open(address: str) -> None:
+    import webbrowser  # 10 ms, and only here
+
+    webbrowser.open(address)

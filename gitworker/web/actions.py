@@ -1,0 +1,181 @@
+"""The changes that a page can ask for: each is one call of the service, as on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.errors import GitWorkerError, Invalid
+from gitworker.model.outcome import Landed, NotLanded
+from gitworker.web.jobs import Notice, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitworker.web.request import Site
+
+SHORT = 10
+
+
+def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
+    """Approve the commit that the page has shown."""
+    (one,) = site.service.approve([worker], note=form.get("note", ""), at=form.get("at") or None)
+    error: GitWorkerError | None = getattr(one, "error", None)
+    return refusal(error) if error is not None else _done(f"{worker} is approved")
+
+
+def reject(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
+    """Send work back with a request."""
+    site.service.reject(worker, note=_require(form, "note"))
+    return _done(f"{worker} was sent back with your request")
+
+
+def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
+    """Approve the shown commit if that is open, and land it."""
+    at = form.get("at")
+    if at:
+        noted = approve(site, worker, form)
+        if noted.kind == "refused":
+            return noted
+        return _landed(site.service.merge([worker]))
+    return _landed(site.service.land([worker], note=form.get("note", "")))
+
+
+def land_all(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:
+    """Land all approved work."""
+    return _landed(site.service.merge(everything=True))
+
+
+def undo(site: Site, number: str, _form: Mapping[str, str]) -> Notice:
+    """Undo the recorded operation with this number."""
+    if not number.isdecimal():
+        raise Invalid("the operation to undo has no number")
+    return _done(site.service.undo(int(number)).message)
+
+
+def restart(site: Site, worker: str, _form: Mapping[str, str]) -> Notice:
+    """Start the agent of a worker again, with its last command."""
+    if site.service.restart(worker) is None:
+        raise Invalid(f"the last command of {worker} is not known; see its next command")
+    return _done(f"the agent of {worker} has started")
+
+
+def order(command: str) -> Callable[[Site, str, Mapping[str, str]], Notice]:
+    """Return the change that sends an agent the order stop, pause or resume."""
+
+    def change(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
+        sent = site.service.order(worker, command, reason=form.get("note", ""))
+        if sent.id is None:
+            return Notice("refused", f"the agent of {worker} has ended", sent.next, 409)
+        return _done(f"{worker} was sent the order {command}")
+
+    return change
+
+
+def reply(site: Site, name: str, form: Mapping[str, str]) -> Notice:
+    """Answer a question of a worker."""
+    site.service.reply(name, _require(form, "text"))
+    return _done(f"{name} has your answer")
+
+
+def send(site: Site, name: str, form: Mapping[str, str]) -> Notice:
+    """Send a text, perhaps as the answer to a message."""
+    site.service.send_note(name, _require(form, "text"), reply_to=form.get("reply_to") or None)
+    return _done(f"sent to {name}")
+
+
+def acknowledge(site: Site, seq: str, _form: Mapping[str, str]) -> Notice:
+    """Acknowledge messages up to a position."""
+    if not seq.isdecimal():
+        raise Invalid("the message has no position")
+    site.service.ack(int(seq))
+    return _done(f"messages up to #{seq} are read")
+
+
+def agent(*, is_paused: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
+    """Return the change that pauses a registered agent, or lets it take tasks again."""
+
+    def change(site: Site, name: str, _form: Mapping[str, str]) -> Notice:
+        state = site.service.change_agent(name, is_paused=is_paused)
+        return _done(f"{name} is {state}")
+
+    return change
+
+
+def hold(*, held: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
+    """Return the change that keeps a task from being started, or releases it."""
+
+    def change(site: Site, task: str, _form: Mapping[str, str]) -> Notice:
+        site.service.hold_task(task, held=held)
+        return _done(f"{task} is {'held' if held else 'released'}")
+
+    return change
+
+
+def task_verb(verb: str, words: str) -> Callable[[Site, str, Mapping[str, str]], Notice]:
+    """Return the change by one of the service's methods that take a task."""
+
+    def change(site: Site, task: str, _form: Mapping[str, str]) -> Notice:
+        getattr(site.service, f"{verb}_task")(task)
+        return _done(f"{task} {words}")
+
+    return change
+
+
+def address(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:
+    """Make an address that opens a session in one more browser."""
+    path = f"/open?token={site.access.new_token()}"
+    return _done(f"open once, in another browser: {site.address}{path}")
+
+
+# The part of the path behind the kind and the name → the change.
+CHANGES: Mapping[str, Callable[[Site, str, Mapping[str, str]], Notice]] = {
+    "workers/approve": approve,
+    "workers/reject": reject,
+    "workers/land": land,
+    "workers/restart": restart,
+    "workers/pause": order("pause"),
+    "workers/continue": order("resume"),
+    "workers/stop": order("stop"),
+    "workers/reply": reply,
+    "workers/send": send,
+    "queue/land": land_all,
+    "undo/undo": undo,
+    "messages/ack": acknowledge,
+    "agents/pause": agent(is_paused=True),
+    "agents/resume": agent(is_paused=False),
+    "tasks/hold": hold(held=True),
+    "tasks/release": hold(held=False),
+    "tasks/restart": task_verb("restart", "is in the queue again"),
+    "tasks/stop": task_verb("stop", "is stopped"),
+    "tasks/skip": task_verb("skip", "is recorded as completed"),
+    "tasks/cancel": task_verb("cancel", "is cancelled"),
+    "settings/address": address,
+}
+LONG = frozenset({"land"})
+# The page that a browser without scripts shows after a change.
+PAGES: Mapping[str, str] = {
+    "workers": "/workers/{}", "queue": "/queue", "undo": "/queue", "messages": "/messages",
+    "agents": "/agents", "tasks": "/tasks/{}", "settings": "/settings",
+}  # fmt: skip
+
+
+def _landed(results: list[Landed | NotLanded]) -> Notice:
+    """Return the outcome of a landing in one notice."""
+    failed = [one for one in results if isinstance(one, NotLanded)]
+    landed = [one for one in results if isinstance(one, Landed)]
+    words = [f"{one.worker_id} landed at {one.commit[:SHORT]}" for one in landed]
+    words += [f"{one.worker_id}: {one.error.message}" for one in failed]
+    if failed:
+        return Notice("refused", "\n".join(words), failed[0].error.hint, 409)
+    return _done("\n".join(words) or "no approved work waits to land")
+
+
+def _require(form: Mapping[str, str], name: str) -> str:
+    text = form.get(name, "").strip()
+    if not text:
+        raise Invalid("the text is empty")
+    return text
+
+
+def _done(text: str) -> Notice:
+    return Notice("done", text)

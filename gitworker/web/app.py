@@ -1,0 +1,163 @@
+"""The application: which path shows which page, and which path makes which change."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from gitworker.errors import GitWorkerError, NotFound
+from gitworker.web.actions import CHANGES, LONG, PAGES
+from gitworker.web.guard import Guard
+from gitworker.web.jobs import Notice, refusal
+from gitworker.web.log_stream import LogStream
+from gitworker.web.render import STATIC, make_environment, read_static
+from gitworker.web.request import Ask, Site
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+EVENT_STREAM = "text/event-stream"
+# Path → the module of its page below `pages`, which has `read`, and its template.
+VIEWS: Mapping[str, tuple[str, str]] = {
+    "/": ("board", "board.html"),
+    "/inbox": ("inbox", "inbox.html"),
+    "/queue": ("queue", "queue.html"),
+    "/verify/{commit}": ("work.verify", "verify.html"),
+    "/messages": ("messages", "messages.html"),
+    "/agents": ("agents", "agents.html"),
+    "/tasks": ("tasks", "tasks.html"),
+    "/tasks/{task}": ("task", "task.html"),
+    "/settings": ("settings", "settings.html"),
+    "/workers/{worker}": ("work.worker", "worker.html"),
+}
+
+
+def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
+    """Return the application behind its guard. `port` is our own; None behind a socket."""
+    pages = _Pages(site, cookie)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        yield
+        await run_in_threadpool(site.hub.close)
+
+    routes = [
+        *(Route(path, pages.show, name=path) for path in VIEWS),
+        Route("/open", pages.open),
+        Route("/static/{name}", pages.static),
+        Route("/events", pages.events),
+        Route("/workers/{worker}/log", pages.log),
+        Route("/notices", pages.notices),
+        Route("/{kind}/{verb}", pages.change, methods=["POST"]),
+        Route("/{kind}/{name}/{verb}", pages.change, methods=["POST"]),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), site.access, port=port, cookie=cookie)
+
+
+class _Pages:
+    """The handlers of one site."""
+
+    def __init__(self, site: Site, cookie: str) -> None:
+        self._site = site
+        self._cookie = cookie
+        self._templates = make_environment()
+        self._static = read_static()
+
+    async def show(self, request: Request) -> Response:
+        """Answer with a page."""
+        return await run_in_threadpool(self._show, request)
+
+    def _show(self, request: Request) -> Response:
+        name, template = VIEWS[request.scope["route"].name]
+        ask = Ask(self._site, request.path_params, request.query_params)
+        last, frame = self._site.hub.newest
+        code = 200
+        try:
+            read = import_module(f"gitworker.web.pages.{name}").read
+            values = {"error": None, **read(ask)}
+        except GitWorkerError as error:
+            notice = refusal(error)
+            values, template, code = {"error": notice}, "error.html", notice.status
+        return self._html(
+            template, code, **values, csrf=request.scope["csrf"], last=last, frame=frame,
+            reader=self._site.reader, here=request.url.path,
+            query=str(request.url.query), needs=self._site.count_needs(),
+            notices=self._site.jobs.notices(),
+        )  # fmt: skip
+
+    def _html(self, template: str, code: int, **values: Any) -> Response:
+        return HTMLResponse(self._templates.get_template(template).render(values), code)
+
+    async def change(self, request: Request) -> Response:
+        """Make a change; answer with its notice, or show the page again."""
+        parts = request.path_params
+        kind, name = parts["kind"], parts.get("name", "")
+        change = CHANGES.get(f"{kind}/{parts['verb']}")
+        if change is None:
+            return PlainTextResponse("there is no such change\n", 404)
+        form = request.scope["form"]
+        label = f"{parts['verb']} {name}".rstrip()
+        notice: Notice = await run_in_threadpool(
+            lambda: self._site.jobs.run(
+                label, lambda: change(self._site, name, form), is_long=parts["verb"] in LONG
+            )
+        )
+        if "hx-request" in request.headers:
+            return self._html("notice.html", notice.status, notice=notice)
+        if notice.kind != "done":
+            return self._html("plain_notice.html", notice.status, notice=notice)
+        place = PAGES[kind].format(quote(name, safe=""))
+        return Response(status_code=303, headers={"location": place})
+
+    async def open(self, request: Request) -> Response:
+        """Open a session for an unused token. The page leads on: a redirect would be cross-site."""
+        token = request.query_params.get("token", "")
+        opened = self._site.access.redeem(token) if request.method == "GET" else None
+        if opened is None:
+            text = "this address was used already, or is not from this server; see `git worker web`"
+            return PlainTextResponse(f"{text}\n", 403)
+        answer = self._html("open.html", 200)
+        answer.set_cookie(
+            self._cookie, opened.cookie, httponly=True, samesite="strict", path="/"
+        )  # no `secure`: loopback has no TLS
+        return answer
+
+    async def static(self, request: Request) -> Response:
+        """Answer with a static file by its name in a list."""
+        name = request.path_params["name"]
+        if name not in STATIC:
+            return PlainTextResponse("there is no such file\n", 404)
+        headers = {"cache-control": "private, max-age=3600"}
+        return Response(self._static[name], media_type=STATIC[name], headers=headers)
+
+    async def events(self, request: Request) -> Response:
+        """Answer with the stream of news after the page's own status."""
+        stream = self._site.hub.open_stream()
+        if stream is None:
+            return PlainTextResponse("too many pages are open\n", 503)
+        last = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        return StreamingResponse(self._site.hub.events(stream, last), media_type=EVENT_STREAM)
+
+    async def log(self, request: Request) -> Response:
+        """Answer with the log of a worker's agent as a stream."""
+        worker = request.path_params["worker"]
+        try:
+            await run_in_threadpool(self._site.service.path, worker)
+        except NotFound as error:
+            return PlainTextResponse(f"{error.message}\n", 404)
+        stream = LogStream(self._site.service, worker)
+        return StreamingResponse(stream.events(), media_type=EVENT_STREAM)
+
+    async def notices(self, _request: Request) -> Response:
+        """Answer with the results of the changes that took longer."""
+        return self._html("notices.html", 200, notices=self._site.jobs.notices())

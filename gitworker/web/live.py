@@ -1,0 +1,175 @@
+"""News of the repository for the open pages: one thread watches, every stream wakes with it.
+
+The id of an event is a digest of the status that a page was made from. So a page that returns after
+a sleep, or after the server was started again, learns whether it is still current.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import select
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gitworker.errors import GitWorkerError
+from gitworker.service.live.watch import Pause
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from gitworker.observe.workers.status import StatusScreen
+    from gitworker.service import Service
+
+T = TypeVar("T")
+PING_S = 15.0  # how soon a client that has disappeared is noticed
+AGAIN_S = 2.0
+STREAMS_AT_MOST = 64
+RETRY_MS = 1000
+
+
+class Hub:
+    """The newest status, and the streams that wait for the next one."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._waiting: set[Stream] = set()
+        self._frame: StatusScreen | None = None
+        self._id = ""
+        self._derived: dict[str, tuple[str, Any]] = {}
+        self._stop_reader, self._stop_writer = os.pipe()
+        self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch; the first status is read before this returns."""
+        self._accept(self._service.status(every_subject=False))
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching and end every stream."""
+        os.write(self._stop_writer, b".")
+        self._thread.join()
+        for one in self._streams():
+            one.end()
+
+    @property
+    def newest(self) -> tuple[str, StatusScreen]:
+        """Return the newest status with its id."""
+        with self._lock:
+            assert self._frame is not None
+            return self._id, self._frame
+
+    def derived(self, name: str, read: Callable[[], T]) -> T:
+        """Return a value that changes only with the status; it is read once for each status."""
+        found, _ = self.newest
+        with self._lock:
+            known = self._derived.get(name)
+        if known is not None and known[0] == found:
+            return known[1]  # type: ignore[no-any-return]
+        value = read()
+        with self._lock:
+            self._derived[name] = (found, value)
+        return value
+
+    def open_stream(self) -> Stream | None:
+        """Return a new stream; None if there are too many."""
+        with self._lock:
+            if len(self._waiting) >= STREAMS_AT_MOST:
+                return None
+            stream = Stream(asyncio.get_running_loop())
+            self._waiting.add(stream)
+            return stream
+
+    def end_stream(self, stream: Stream) -> None:
+        """Forget a stream."""
+        with self._lock:
+            self._waiting.discard(stream)
+
+    def announce(self, kind: str) -> None:
+        """Send an event without an id to every page, such as `notice`."""
+        for one in self._streams():
+            one.wake(kind)
+
+    async def events(self, stream: Stream, last: str) -> AsyncGenerator[str]:
+        """Yield the events of a page that was made from the status with the id `last`."""
+        try:
+            yield f"retry: {RETRY_MS}\n\n"
+            while not stream.is_ended:
+                found, _ = self.newest
+                if found != last:
+                    last = found
+                    yield f"id: {found}\nevent: changed\ndata: {found}\n\n"
+                for kind in stream.take():
+                    yield f"event: {kind}\ndata: -\n\n"
+                if not await stream.wait(PING_S):
+                    yield ": ping\n\n"
+        finally:
+            self.end_stream(stream)
+
+    def _watch(self) -> None:
+        pause = Pause(AGAIN_S, {self._stop_reader: select.POLLIN})
+        while not self._is_stopped():
+            try:
+                for frame in self._service.watch_status(every_subject=False, pause=pause):
+                    if self._is_stopped():
+                        return
+                    if frame is not None:
+                        self._accept(frame)
+            except GitWorkerError:  # a busy or deleted database: the page shows the last status
+                pass
+            self._is_stopped(after_s=AGAIN_S)
+
+    def _is_stopped(self, *, after_s: float = 0.0) -> bool:
+        return bool(select.select([self._stop_reader], [], [], after_s)[0])
+
+    def _accept(self, frame: StatusScreen) -> None:
+        text = repr(frame._replace(now_ms=0)).encode("utf-8", "surrogateescape")
+        with self._lock:
+            self._frame, self._id = frame, hashlib.blake2b(text, digest_size=8).hexdigest()
+        self.announce("")
+
+    def _streams(self) -> list[Stream]:
+        with self._lock:
+            return list(self._waiting)
+
+
+class Stream:
+    """One page that waits, in its server's loop; other threads wake it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._event = asyncio.Event()
+        self._kinds: dict[str, None] = {}
+        self.is_ended = False
+
+    def wake(self, kind: str) -> None:
+        """Let the stream look for news, from any thread; `kind` is an event of its own."""
+        if kind:
+            self._kinds[kind] = None
+        try:
+            self._loop.call_soon_threadsafe(self._event.set)
+        except RuntimeError:  # the loop has ended
+            self.is_ended = True
+
+    def end(self) -> None:
+        """Let the stream end."""
+        self.is_ended = True
+        self.wake("")
+
+    def take(self) -> list[str]:
+        """Return the kinds of events since the last call."""
+        kinds = list(self._kinds)
+        for kind in kinds:
+            del self._kinds[kind]
+        return kinds
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for news; return False if there were none for that long."""
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True

@@ -1,0 +1,1 @@
+"""The pages: each is a function from a request to the values of its template."""

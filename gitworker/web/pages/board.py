@@ -1,0 +1,29 @@
+"""The board: every worker by what it needs, from the newest status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitworker.observe.queue.worker_facts import WorkerFacts
+from gitworker.web.pages.rules_board import FILTERS, Card, choices, columns, is_chosen
+
+if TYPE_CHECKING:
+    from gitworker.web.request import Ask
+
+
+def read(ask: Ask) -> dict[str, Any]:
+    """Return the columns, the filters and their values."""
+    _, frame = ask.site.hub.newest
+    facts = ask.site.facts()
+    wanted = {name: ask.query.get(name, "") for name in FILTERS}
+    names = {line.worker for line in frame.workers}
+    cards = [
+        Card(line, known, tuple(one.other for one in line.conflicts if one.other in names))
+        for line in frame.workers
+        if is_chosen(known := facts.get(line.worker, WorkerFacts()), wanted)
+    ]
+    return {
+        "columns": columns(cards, now_ms=frame.now_ms, every=ask.query.get("all") == "1"),
+        "choices": choices(facts.values()), "wanted": wanted,
+        "every": ask.query.get("all") == "1",
+    }  # fmt: skip

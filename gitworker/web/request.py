@@ -1,0 +1,47 @@
+"""The values from which a page or a change is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.observe.queue.worker_facts import WorkerFacts
+    from gitworker.service import Service
+    from gitworker.service.queue.board import Reader
+    from gitworker.web.access import Access
+    from gitworker.web.jobs import Jobs
+    from gitworker.web.live import Hub
+
+
+class Site(NamedTuple):
+    """One server: the service, the news, the running changes and the access."""
+
+    service: Service
+    hub: Hub
+    jobs: Jobs
+    access: Access
+    reader: Reader
+    address: str  # without a token
+
+    def facts(self) -> dict[str, WorkerFacts]:
+        """Return project, agent and cost of each worker, as of the newest status."""
+        return self.hub.derived("facts", self.service.worker_facts)
+
+    def count_needs(self) -> int:
+        """Return the number of items in the inbox, as of the newest status."""
+        return self.hub.derived("needs", self.service.count_inbox)
+
+
+class Ask(NamedTuple):
+    """One request for a page: the parts of its path, and its query."""
+
+    site: Site
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+
+    @property
+    def service(self) -> Service:
+        """Return the service."""
+        return self.site.service

@@ -1,0 +1,1 @@
+"""Tests of the rules of the pages about the work of one worker."""

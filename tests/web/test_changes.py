@@ -1,0 +1,90 @@
+"""Buttons: each change is the command's, with its refusals, recorded as the person."""
+
+import os
+
+from gitworker.model.worker import WorkerState
+from gitworker.service import open_repository
+from tests.web.kit import Page, serving
+from tests.workers.world import World
+
+
+def test_approve_land_undo(world: World, page: Page) -> None:
+    """A reviewer approves, lands and undoes; the review is recorded with git's user.name."""
+    tip = world.tip("auth/login")
+    done = page.press("/workers/auth/approve", at=tip, note="well done")
+    assert (done.status, "auth is approved" in done.text) == (200, True)
+    view = open_repository(str(world.root)).show("auth")
+    assert view.review is not None
+    assert "Ada Tester" in view.review.reviewer
+    landed = page.press("/queue/land")
+    assert landed.status in (200, 202), landed
+    world_is_landed(world, page)
+    number = open_repository(str(world.root)).undo_records()[0].record.number
+    page.press(f"/undo/{number}/undo")
+    records = open_repository(str(world.root)).undo_records()
+    assert number not in [one.record.number for one in records if one.refusal is None]
+
+
+def world_is_landed(world: World, page: Page) -> None:
+    """Wait until a landing has ended."""
+    service = open_repository(str(world.root))
+    service.wait("auth", "landed", timeout_s=30)
+    assert world.show("src/login.py").startswith("def login")
+
+
+def test_a_commit_that_was_not_seen_is_not_approved(world: World, page: Page) -> None:
+    """Approve names the commit that the page has shown; a later one is refused."""
+    seen = world.tip("auth/login")
+    world.commit("auth", {"later.txt": "x\n"})
+    world.submit("auth")
+    refused = page.press("/workers/auth/approve", at=seen)
+    assert refused.status == 409, refused
+    assert "hint" in refused.text
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+
+
+def test_request_changes(world: World, page: Page) -> None:
+    """Work is sent back with the text; without a text it is refused."""
+    assert page.press("/workers/auth/reject", note=" ").status == 400
+    assert page.press("/workers/auth/reject", note="Name it sign-in").status == 200
+    assert world.worker("auth").state is WorkerState.WORKING
+    assert "Name it sign-in" in page.see("/workers/auth")
+
+
+def test_refusals_are_those_of_the_command(page: Page) -> None:
+    """An unknown worker, and a worker in the wrong state, have the command's words and hint."""
+    unknown = page.press("/workers/nobody/approve")
+    assert unknown.status == 404
+    assert "nobody" in unknown.text
+    paused = page.press("/workers/auth/pause")
+    assert "auth" in paused.text
+    assert page.press("/agents/nobody/pause").status == 404
+
+
+def test_without_scripts(page: Page) -> None:
+    """A browser without scripts is led back to the page of the worker."""
+    body = f"csrf={page.csrf}&text=hello".encode()
+    answer = page.send("POST", "/workers/auth/send", body=body)
+    assert (answer.status, answer.headers["location"]) == (303, "/workers/auth")
+
+
+def test_questions_messages_and_tasks(world: World) -> None:
+    """The inbox answers a message and marks it as read; a task is held and released."""
+    service = open_repository(str(world.root))
+    service.add_task("later")
+    world.working("auth", "login", {"a.txt": "a\n"})
+    os.environ.pop("GITWORKER_ID", None)
+    mine = open_repository(str(world.root), identity="auth")
+    mine.send_note("hq", "Which colour?")
+    with serving(world) as page:
+        (item,) = [one for one in service.inbox().items if one.kind == "message"]
+        assert "Which colour?" in page.see("/inbox")
+        assert page.press("/workers/auth/send", text="Blue", reply_to=item.id or "").status == 200
+        assert page.press(f"/messages/{item.seq}/ack").status == 200
+        assert "Which colour?" not in page.see("/inbox")
+        assert page.press("/tasks/later/hold").status == 200
+        assert "(held)" in page.see("/tasks/later") or "Release" in page.see("/tasks/later")
+        assert page.press("/tasks/later/release").status == 200
+        assert page.press("/tasks/later/cancel").status == 200
+        assert "cancelled" in page.see("/tasks/later")
+    assert "Blue" in [one.text for one in mine.inbox().items]
