@@ -1,0 +1,199 @@
+"""The page in a real browser: stories, accessibility, narrow screens, and other sites.
+
+Needs chromium and `make browser-env`; one browser serves all tests of this file.
+"""
+
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker import clock
+from gitworker.model.worker import WorkerState
+from gitworker.service import open_repository
+from tests.web.kit import Page, serving
+from tests.workers.world import World
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / ".browser/site"
+AXE = ROOT / ".browser/node_modules/axe-core/axe.min.js"
+CHROMIUM = shutil.which("chromium")
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+WITHIN_MS = 300
+PATHS = ("/", "/inbox", "/queue", "/tasks", "/agents", "/messages", "/settings", "/workers/auth")
+TIMEOUT_MS = 30_000
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.skipif(not SITE.is_dir() or not AXE.is_file(), reason="run `make browser-env`"),
+]
+
+
+@pytest.fixture
+def tab(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A tab of a new browser with a session of its own, at the board."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(SITE)])
+    from playwright.sync_api import sync_playwright
+
+    made = page.press("/settings/another/address")
+    (address,) = [word for word in made.text.replace("<", " ").split() if "/open?" in word]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        found = browser.new_page()
+        found.set_default_timeout(TIMEOUT_MS)
+        found.goto(address)
+        found.wait_for_url(f"{page.origin}/")
+        yield found
+        browser.close()
+
+
+def test_a_review_by_keys(world: World, page: Page, tab: Any) -> None:
+    """A person opens the worker, approves, lands and undoes with keys, and sees each result."""
+    tab.keyboard.press("j")
+    assert tab.evaluate("document.activeElement.id") == "open-auth"
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(f"{page.origin}/workers/auth")
+    assert "def login" in tab.inner_text("#diff")
+    tab.keyboard.press("?")
+    assert tab.is_visible("#help")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("a")
+    tab.wait_for_selector("#live .state.approved")
+    assert world.worker("auth").state is WorkerState.APPROVED
+    tab.keyboard.press("u")
+    tab.wait_for_selector("#live .state.in_review")
+    tab.keyboard.press("r")
+    tab.keyboard.type("Name it sign-in")
+    assert tab.input_value("#reject-auth-text") == "Name it sign-in"
+    open_repository(str(world.root)).send_note("auth", "a change beside")
+    tab.wait_for_selector("text=a change beside")
+    assert tab.input_value("#reject-auth-text") == "Name it sign-in"  # kept by the update
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("m")
+    tab.wait_for_selector("#live .state.completed")
+    assert world.show("src/login.py").startswith("def login")
+
+
+def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any) -> None:
+    """The board shows a note of the command line within 300 ms: the best of five."""
+    service = open_repository(str(world.root))
+    waits = []
+    for number in range(5):
+        service.send_note("hq", f"note {number}")
+        began_ms = clock.monotonic_ms()
+        tab.wait_for_function(
+            "(n) => document.querySelector('#needs').textContent.trim().startsWith(String(n))",
+            arg=number + 2,
+        )
+        waits.append(clock.monotonic_ms() - began_ms)
+    assert min(waits) <= WITHIN_MS, waits
+
+
+def test_every_page_is_accessible_and_fits(tab: Any, page: Page) -> None:
+    """axe finds nothing serious on any page, light and dark, and 360 pixels are enough."""
+    source = AXE.read_text("utf-8")
+    found = []
+    for path in PATHS:
+        for scheme in ("light", "dark"):
+            tab.emulate_media(color_scheme=scheme)
+            tab.set_viewport_size({"width": 360, "height": 800})
+            tab.goto(page.origin + path)
+            if tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append((path, "too wide"))
+            session = tab.context.new_cdp_session(tab)  # the policy forbids scripts of the page
+            session.send("Page.setBypassCSP", {"enabled": True})
+            tab.evaluate(source)
+            result = tab.evaluate("axe.run()")
+            found += [
+                (path, scheme, one["id"], one["nodes"][0]["html"][:200])
+                for one in result["violations"]
+                if one["impact"] in ("serious", "critical")
+            ]
+    assert not found
+
+
+def test_markup_of_agents_does_not_run(world: World, page: Page, tab: Any) -> None:
+    """Markup in files, notes and names is text in the page, and no policy is violated."""
+    evil = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+    place = world.working("css", "theme", {"x.html": evil})
+    (Path(place) / ".worker.log").write_text(evil)
+    world.submit("css", note=evil)
+    errors: list[str] = []
+    tab.on("console", lambda message: errors.append(message.text))
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    for path in ("/", "/inbox", "/workers/css", "/messages"):
+        tab.goto(page.origin + path)
+        tab.wait_for_selector("main")
+        assert tab.title() != "run"
+    assert "onerror" in tab.inner_text("main") or "img" in tab.content()
+    assert not errors
+
+
+class _Evil(BaseHTTPRequestHandler):
+    """A page of another site that tries a frame, a form, a request and a script."""
+
+    target = ""
+
+    def do_GET(self) -> None:
+        """Answer with the attack."""
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(
+            f"""<iframe id=frame src="{self.target}/"></iframe>
+<script>var results = [];
+var report = function (what) {{ return function () {{ results.push(what); }}; }};
+fetch("{self.target}/", {{credentials: "include"}}).then(report("read"), report("blocked"));
+fetch("{self.target}/workers/auth/approve", {{method: "POST", mode: "no-cors",
+  credentials: "include", body: "csrf=x"}}).then(report("sent"), report("blocked"));
+var script = document.createElement("script"); script.src = "{self.target}/static/app.js";
+script.onload = report("loaded"); script.onerror = report("blocked"); document.head.append(script);
+var socket = new WebSocket("{self.target.replace("http", "ws")}/events");
+socket.onopen = report("socket"); socket.onerror = report("blocked");
+</script><form id=form method=post action="{self.target}/workers/auth/approve">
+<input name=csrf value=x><button id=go>go</button></form>""".encode()
+        )
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def test_another_site_gets_nothing(world: World, page: Page, tab: Any) -> None:
+    """A page of another site can neither read, nor frame, nor change, in the same browser."""
+    handler = type("Evil", (_Evil,), {"target": page.origin})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        tab.goto(f"http://localhost:{server.server_port}/")
+        tab.wait_for_function("results.length >= 4")
+        results = tab.evaluate("results")
+        assert not {"read", "loaded", "socket"} & set(results), results
+        frame = tab.query_selector("#frame").content_frame()
+        assert frame is None or "auth" not in frame.content()
+        tab.click("#go")
+        tab.wait_for_load_state()
+        assert "another site" in tab.inner_text("body")
+    finally:
+        server.shutdown()
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+
+
+def test_a_server_that_is_started_again(world: World, tab: Any, page: Page) -> None:
+    """A page reports a server that does not answer; with a new address the browser continues."""
+    page.process.kill()
+    page.process.wait()
+    tab.wait_for_selector("#offline:not([hidden])")
+    with serving(world, "--port", str(page.port)) as again:
+        made = again.press("/settings/another/address")
+        (address,) = [word for word in made.text.replace("<", " ").split() if "/open?" in word]
+        tab.goto(address)
+        tab.wait_for_selector("#card-auth")
+        assert tab.is_hidden("#offline")
