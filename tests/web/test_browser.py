@@ -4,7 +4,6 @@ Needs chromium and `make browser-env`; one browser serves all tests of this file
 """
 
 import shutil
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -40,7 +39,7 @@ pytestmark = [
 @pytest.fixture
 def tab(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A tab of a new browser with a session of its own, at the board."""
-    monkeypatch.setattr(sys, "path", [*sys.path, str(SITE)])
+    monkeypatch.syspath_prepend(str(SITE))
     from playwright.sync_api import sync_playwright
 
     made = page.press("/settings/another/address")
