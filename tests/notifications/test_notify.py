@@ -20,13 +20,13 @@ from gitworker.notifications.start_job import start_notify_job
 from gitworker.processes.jobs import BACKGROUND
 from gitworker.questions.ask import ask
 from gitworker.questions.reply import reply
+from gitworker.review.comments.send import reject
 from gitworker.service.service import open_repository
 from gitworker.store.scheduling.projects import charge_project
 from gitworker.tasks.projects.change_project import add_project, edit_project
 from gitworker.tasks.projects.rules_project import ProjectFields
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.workers.cancel import cancel
-from gitworker.workers.review import reject
 from gitworker.workers.spawn import SpawnRequest, spawn
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
