@@ -33,7 +33,7 @@ def make_environment() -> Environment:
         "age": lambda at_ms, now_ms: age_text(None if at_ms is None else max(0, now_ms - at_ms)),
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
         "short": lambda oid: str(oid)[:SHORT], "stamp": clock.iso_utc_seconds,
-        "percent": lambda share: f"{share:.0%}", "money": lambda cost: f"${cost:,.2f}",
+        "percent": lambda share: f"{share:.0%}",
     }  # fmt: skip
     return environment
 

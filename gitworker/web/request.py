@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitworker.observe.queue.worker_facts import WorkerFacts
+    from gitworker.observe.queue.worker_facts import CardFacts
     from gitworker.service import Service
     from gitworker.service.queue.board import Reader
     from gitworker.web.access import Access
@@ -25,7 +25,7 @@ class Site(NamedTuple):
     reader: Reader
     address: str  # without a token
 
-    def facts(self) -> dict[str, WorkerFacts]:
+    def facts(self) -> dict[str, CardFacts]:
         """Return project, agent and cost of each worker, as of the newest status."""
         return self.hub.derived("facts", self.service.worker_facts)
 

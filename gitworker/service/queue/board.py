@@ -8,7 +8,7 @@ from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
     from gitworker.observe.logs.verify_output import VerifyOutput
-    from gitworker.observe.queue.worker_facts import WorkerFacts
+    from gitworker.observe.queue.worker_facts import CardFacts
 
 
 class Reader(NamedTuple):
@@ -29,7 +29,7 @@ class BoardMethods(ServiceBase):
             person = session.git_config.get("user.name", "")
             return Reader(session.actor, person, session.main_top, session.target_name)
 
-    def worker_facts(self) -> dict[str, WorkerFacts]:
+    def worker_facts(self) -> dict[str, CardFacts]:
         """Return project, workstream, agent, tokens and cost of each worker that has a task."""
         from gitworker.observe.queue.worker_facts import read_worker_facts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitworker.observe.queue.worker_facts import WorkerFacts
+from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.web.pages.rules_board import FILTERS, Card, choices, columns, is_chosen
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def read(ask: Ask) -> dict[str, Any]:
     cards = [
         Card(line, known, tuple(one.other for one in line.conflicts if one.other in names))
         for line in frame.workers
-        if is_chosen(known := facts.get(line.worker, WorkerFacts()), wanted)
+        if is_chosen(known := facts.get(line.worker, CardFacts()), wanted)
     ]
     return {
         "columns": columns(cards, now_ms=frame.now_ms, every=ask.query.get("all") == "1"),

@@ -11,7 +11,7 @@ from gitworker.observe.workers.rules import is_old
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitworker.observe.queue.worker_facts import WorkerFacts
+    from gitworker.observe.queue.worker_facts import CardFacts
     from gitworker.observe.workers.status import WorkerLine
 
 NEEDS, WORKING, REVIEW, LANDING, DONE = "needs", "working", "review", "landing", "done"
@@ -31,7 +31,7 @@ class Card(NamedTuple):
     """One worker on the board; `others` are the workers of its conflicts."""
 
     line: WorkerLine
-    facts: WorkerFacts
+    facts: CardFacts
     others: tuple[str, ...]
 
 
@@ -65,12 +65,12 @@ def columns(cards: Iterable[Card], *, now_ms: int, every: bool) -> list[Column]:
     return [Column(key, TITLES[key], tuple(column)) for key, column in found.items()]
 
 
-def is_chosen(facts: WorkerFacts, wanted: Mapping[str, str]) -> bool:
+def is_chosen(facts: CardFacts, wanted: Mapping[str, str]) -> bool:
     """Return whether a worker passes the filters; an empty one accepts every value."""
     return all(not text or getattr(facts, name) == text for name, text in wanted.items())
 
 
-def choices(facts: Iterable[WorkerFacts]) -> dict[str, list[str]]:
+def choices(facts: Iterable[CardFacts]) -> dict[str, list[str]]:
     """Return the values that each filter can have."""
     known = list(facts)
     return {

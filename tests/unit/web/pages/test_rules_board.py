@@ -3,7 +3,7 @@
 from gitworker.liveness.rules import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.queue.worker_facts import WorkerFacts
+from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.observe.workers.returned import ReturnedWork
 from gitworker.observe.workers.status import WorkerLine
 from gitworker.repo.worktrees.trouble import Trouble
@@ -46,7 +46,7 @@ def test_workers_that_do_not_continue_by_themselves() -> None:
 def test_order_and_old_landings() -> None:
     """The longest wait is first, the newest landing too; old landings are shown on request."""
     cards = [
-        Card(line(state, worker=name, since_ms=since), WorkerFacts(), ())
+        Card(line(state, worker=name, since_ms=since), CardFacts(), ())
         for name, state, since in (
             ("b", WorkerState.IN_REVIEW, 5), ("a", WorkerState.IN_REVIEW, 9),
             ("old", WorkerState.COMPLETED, 1), ("new", WorkerState.COMPLETED, 2 * DAY_MS),
@@ -63,7 +63,7 @@ def test_order_and_old_landings() -> None:
 
 def test_filters() -> None:
     """A filter accepts its value, and every value if it is empty."""
-    facts = WorkerFacts("web", None, "claude")
+    facts = CardFacts("web", None, "claude")
     assert is_chosen(facts, {"project": "web", "agent": ""})
     assert not is_chosen(facts, {"workstream": "x"})
     wanted = {"project": ["web"], "workstream": [], "agent": ["claude"]}
