@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changes from one version to another; `text` is empty if there are none.
+    """The changes from one version to another; `text` is empty without any.
 
     `old` names the earlier version: `round 1` or `your last look`.
     """

@@ -87,7 +87,7 @@ def test_comments_follow_their_lines(world: World) -> None:
 
 
 def test_the_last_look(world: World) -> None:
-    """The changes since a reviewer's last look; without later changes there are none."""
+    """The changes since a reviewer's last look; nothing without later ones."""
     begin(world)
     session = world.session()
     from_page = page(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker.observe.queue.worker_facts import CardFacts
-from gitworker.web.pages.rules_board import FILTERS, Card, choices, columns, is_chosen
+from gitworker.web.pages.board_columns import FILTERS, Card, choices, columns, is_chosen
 
 if TYPE_CHECKING:
     from gitworker.web.request import Ask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitworker.web.pages.rules_threads import threads
+from gitworker.web.pages.message_threads import threads
 
 if TYPE_CHECKING:
     from gitworker.web.request import Ask

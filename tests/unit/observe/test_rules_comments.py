@@ -2,8 +2,8 @@
 
 import pytest
 
-from gitworker.observe.inbox.rules import command_for
 from gitworker.observe.inbox.rules_comments import comment_lines, first_number, place_text
+from gitworker.observe.inbox.rules_messages import command_for
 
 
 def test_lines_of_comments() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
-from gitworker.web.pages.rules_board import column_of
+from gitworker.web.pages.board_columns import column_of
 from gitworker.web.pages.work.colors import painted
 from gitworker.web.pages.work.rules_diff import parse_diff
 

@@ -20,8 +20,8 @@ def command(call: CommandLine, worker: str, since_look: bool, rounds: str | None
     """Show the changes between two rounds of a review.
 
     Each hand-in is a round. git range-diff compares the commits, and those that are equal are left
-    out: a rebase alone shows nothing. --round N compares with the newest round. `git worker review
-    WORKER` and `review send` count as a look.
+    out: a rebase alone shows nothing. --round N compares with the newest round. A look is a
+    `git worker review WORKER` that printed the page as text.
 
     \b
       git worker review diff auth --since-my-last-look

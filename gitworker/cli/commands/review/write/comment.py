@@ -32,7 +32,7 @@ def command(
 
     \b
       git worker review comment auth src/app.py:10-12 -m 'This needs a test'
-      git worker review comment auth src/app.py:7 --old -m 'Why was this removed?'
+      git worker review comment auth src/app.py:7 --old -m 'Why removed?'
       git worker review comment auth -m 'Please split the commit'
     """
     found = call.service().comment(worker, place, text=read_words(message, file), is_old=is_old)

@@ -35,7 +35,7 @@ def command(
 
     \b
       git worker review send auth
-      git worker review send auth --request-changes -m 'Two tests are missing'
+      git worker review send auth --request-changes -m 'Tests are missing'
       git worker review send auth --approve
     """
     sent = call.service().send_review(

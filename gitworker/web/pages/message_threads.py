@@ -1,4 +1,4 @@
-"""Messages in threads: those about one task, else those between the same two. Pure."""
+"""Messages in threads: those about one task, else those between the same two."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Messages in threads by task."""
 
 from gitworker.observe.logs.events import Event
-from gitworker.web.pages.rules_threads import threads
+from gitworker.web.pages.message_threads import threads
 
 
 def test_threads() -> None:

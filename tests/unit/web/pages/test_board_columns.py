@@ -7,7 +7,7 @@ from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.observe.workers.returned import ReturnedWork
 from gitworker.observe.workers.status import WorkerLine
 from gitworker.repo.worktrees.trouble import Trouble
-from gitworker.web.pages.rules_board import Card, choices, column_of, columns, is_chosen
+from gitworker.web.pages.board_columns import Card, choices, column_of, columns, is_chosen
 
 DAY_MS = 86_400_000
 TROUBLE = Trouble("t", "words", "git worker show a")

@@ -1,4 +1,4 @@
-"""The columns of the board: what each worker needs next. Pure."""
+"""The columns of the board: what each worker needs next."""
 
 from __future__ import annotations
 
