@@ -58,9 +58,9 @@ def land_branch(session: Session, stored: Workstream) -> Verdict:
     """Verify a workstream's branch on top of the target and land it; return the last verdict.
 
     If the verdict is bad, nothing has moved. Raises Refused for a worker whose work is on the
-    branch; Conflict with the files if the branch conflicts
-    with the target, or if the target keeps moving; NotFound without the branch; the errors of the
-    verify commands that cannot run, of the target's checkout, and of the remote.
+    branch; Conflict with the files if the branch conflicts with the target, or if the target keeps
+    moving; NotFound without the branch; the errors of the verify commands that cannot run, of the
+    target's checkout, and of the remote.
     """
     _require_judge(session, stored)
     with hold_queue(session):
