@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.agents.hooks.rules_session import BEAT_EVERY_MS
 from gitworker.bus.following.bell import STAMP
+from gitworker.clock import now_ms
 from gitworker.repo.plumbing.lock import hold
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok
@@ -108,9 +110,12 @@ def imported(cwd: Path, *words: str) -> set[str]:
 
 
 @pytest.mark.parametrize("words", HOT, ids=" ".join)
-def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
-    """A frequent command imports only the modules on its list."""
-    worktree = scene.spawn("auth", "t1")
+def test_hot_verbs_import_little(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A frequent command of a worker at work imports only the modules on its list."""
+    worktree = scene.working()
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(now_ms() + BEAT_EVERY_MS))
     assert imported(worktree, *words) - SHARED - HOT[words] == set()
 
 
@@ -130,27 +135,29 @@ def test_a_session_begins_with_little(
     assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
 
 
-def test_work_begins_with_little(scene: Scene) -> None:
-    """The introduction of an agent whose work begins imports little: a job starts the work."""
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PostToolUse"])
+def test_work_begins_with_little(scene: Scene, event: str) -> None:
+    """The first event of an agent whose work begins imports little: a job starts the work."""
     worktree = scene.spawn("auth", "t1")
     more = {
-        "gitworker.agents.hooks.begin_work", "gitworker.agents.hooks.texts",
-        "gitworker.store.records.runs", "gitworker.liveness", "gitworker.liveness.processes",
+        "gitworker.agents.hooks.begin_work", "gitworker.liveness", "gitworker.liveness.processes",
         "gitworker.processes", "gitworker.processes.jobs", "gitworker.processes.table",
     }  # fmt: skip
-    assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
+    if event == "SessionStart":
+        more |= {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
+    assert imported(worktree, "hook", event) - SHARED - HOOK - more == set()
 
 
 def test_messages_come_with_little(scene: Scene) -> None:
     """A hook that carries a message to the agent imports no parser and no view for people."""
-    worktree = scene.spawn("auth", "t1")
+    worktree = scene.working()
     ok(worktree, "heartbeat")
     ok(scene.root, "send", "auth", "Use port 8080")
     more = {
         "math", "gitworker.agents.hooks.texts", "gitworker.bus.blobs",
         "gitworker.bus.following.message_fields", "gitworker.bus.rules", "gitworker.observe",
         "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
-        "gitworker.observe.inbox.rules_messages", "gitworker.store.records.runs", "_json",
+        "gitworker.observe.inbox.rules_comments", "gitworker.observe.inbox.rules_messages", "gitworker.store.records.runs", "_json",
     }  # fmt: skip
     assert imported(worktree, "hook", "PostToolUse") - SHARED - HOOK - more == set()
     assert "gitworker.observe.inbox.read_messages" not in imported(worktree, "hook", "PostToolUse")
