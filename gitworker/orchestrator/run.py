@@ -22,6 +22,7 @@ from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
+from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
@@ -361,7 +362,7 @@ class _Work:
             else:
                 note = failure
             try:
-                reject(self.session._replace(actor=VERIFIER), worker, note=note)
+                reject(self.session._replace(actor=VERIFIER), worker, note=redacted(note))
             except GitWorkerError as error:  # a person was faster, or the work has changed
                 self._say(f"{worker} could not be sent back: {error.message}")
 

@@ -135,6 +135,7 @@ class TalkMethods(MessageMethods):
         from gitworker.observe.workers.rules import is_free
         from gitworker.store.records.runs import find_latest_run
 
+        reason = self._without_secrets(reason)
         payload = {"command": command, **({"reason": reason} if reason else {})}
         with self._acting() as session:
             found = self._worker(session, worker)

@@ -233,6 +233,7 @@ class WorkMethods(ServiceBase):
 
         with self._acting() as session:
             note = self._without_secrets(note)
+            pr_url = None if pr_url is None else self._without_secrets(pr_url)
             return submit(session, worker, Submission(note, commit_message, pr_url))
 
     def choose_remote(self, worker: str | None = None, remote: str | None = None) -> str:

@@ -54,7 +54,97 @@ def fail(scene: Scene, worktree: Path) -> Answer:
     return run(worktree, "fail", "-m", TEXT)
 
 
-@pytest.mark.parametrize("verb", [send, ask, reply, done, reject, approve, fail])
+def done_with_an_address(scene: Scene, worktree: Path) -> Answer:
+    """Hand work in with the address of a pull request that contains a password."""
+    scene.commit(worktree, "new.txt")
+    ok(scene.root, "send", "auth", TEXT)
+    return run(worktree, "done", "--pr", f"https://me:{SECRET}@example.org/1")
+
+
+def land(scene: Scene, worktree: Path) -> Answer:
+    """Land work with a note."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    return run(scene.root, "land", "auth", "-m", TEXT)
+
+
+def stop(scene: Scene, _: Path) -> Answer:
+    """Stop an agent with a reason."""
+    return run(scene.root, "stop", "auth", "-m", TEXT)
+
+
+def pause(scene: Scene, _: Path) -> Answer:
+    """Pause an agent with a reason."""
+    return run(scene.root, "pause", "auth", "-m", TEXT)
+
+
+def resume(scene: Scene, _: Path) -> Answer:
+    """Let an agent continue with a reason."""
+    return run(scene.root, "continue", "auth", "-m", TEXT)
+
+
+def task_stop(scene: Scene, _: Path) -> Answer:
+    """Stop a task without a running agent with a reason."""
+    return run(scene.root, "task", "stop", "t1", "-m", TEXT)
+
+
+def comment(scene: Scene, worktree: Path) -> Answer:
+    """Comment work, and send the comment."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    said = run(scene.root, "review", "comment", "auth", "new.txt:1", "-m", TEXT)
+    ok(scene.root, "review", "send", "auth")
+    return said
+
+
+def edit(scene: Scene, worktree: Path) -> Answer:
+    """Replace the words of a comment, and send it."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    ok(scene.root, "review", "comment", "auth", "-m", "Why?")
+    said = run(scene.root, "review", "edit", "1", "-m", TEXT)
+    ok(scene.root, "review", "send", "auth")
+    return said
+
+
+def review_send(scene: Scene, worktree: Path) -> Answer:
+    """Send a review with a note."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    return run(scene.root, "review", "send", "auth", "--request-changes", "-m", TEXT)
+
+
+def review_approve(scene: Scene, worktree: Path) -> Answer:
+    """Approve work by a review with a note."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    return run(scene.root, "review", "send", "auth", "--approve", "-m", TEXT)
+
+
+def reopen(scene: Scene, worktree: Path) -> Answer:
+    """Open a comment again with a reason, and send it."""
+    sent_comment(scene, worktree)
+    ok(worktree, "review", "handled", "1", "-m", "So it is")
+    said = run(scene.root, "review", "reopen", "1", "-m", TEXT)
+    ok(scene.root, "review", "send", "auth")
+    return said
+
+
+def sent_comment(scene: Scene, worktree: Path) -> None:
+    """Send a comment on work that was handed in."""
+    scene.commit(worktree, "new.txt")
+    ok(worktree, "done")
+    ok(scene.root, "review", "comment", "auth", "-m", "Why?")
+    ok(scene.root, "review", "send", "auth")
+
+
+VERBS = (
+    send, ask, reply, done, done_with_an_address, reject, approve, land, fail, stop, pause, resume,
+    task_stop, comment, edit, review_send, review_approve, reopen,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_no_secret_is_shared(scene: Scene, verb: object) -> None:
     """A secret in a text is redacted, which is reported; the rest of the text is recorded."""
     assert callable(verb)
@@ -67,6 +157,15 @@ def test_no_secret_is_shared(scene: Scene, verb: object) -> None:
     assert SECRET not in exported
     holding = [path for path in scene.state.rglob("*") if path.is_file() and holds(path)]
     assert holding == []
+
+
+def test_an_answer_has_no_secret(scene: Scene) -> None:
+    """A secret in the answer to a comment is not stored; the reviewer reads the rest."""
+    worktree = scene.working()
+    sent_comment(scene, worktree)
+    assert "[redacted]" in run(worktree, "review", "handled", "1", "-m", TEXT).err
+    assert SHARED in ok(scene.root, "review", "list", "auth", "--json")
+    assert not any(path.is_file() and holds(path) for path in scene.state.rglob("*"))
 
 
 def test_a_task_keeps_its_secret(scene: Scene) -> None:

@@ -183,6 +183,16 @@ def test_the_tests_of_a_task_decide(world: World) -> None:
     assert len(seen(world)) == 2
 
 
+def test_the_output_of_tests_has_no_secret(world: World) -> None:
+    """A secret in the output of failed tests is not recorded in the request to the author."""
+    tests = "cat tested; sed s/^/sk-ant-abcdefghijklmnop/ tested; grep -q 2 tested"
+    add(world, "t1", f"echo 1 >tested; {COMMIT}", tests=tests)
+    carry(world)
+    (request, _) = world.messages("review_result")
+    assert "\n1\n[redacted]\nended with status 1" in request["note"]
+    assert "sk-ant-abcdefghijklmnop1" not in str(world.messages("review_result"))
+
+
 DAMAGES = {
     "lost-git-file": "rm .git",
     "removed": "cd ..; git worktree remove -f -f t1",

@@ -142,6 +142,7 @@ class TaskMethods(TalkMethods):
             stop_task,
         )
 
+        reason = self._without_secrets(reason)
         with self._acting() as session:
             worker = require_stoppable(session, task)
             if worker is None or not has_open_run(session, worker):

@@ -46,14 +46,14 @@ class CommentMethods(ServiceBase):
         from gitworker.review.comments.draft import comment
 
         with self._acting() as session:
-            return comment(session, worker, place, text=text, is_old=is_old)
+            return comment(session, worker, place, text=self._without_secrets(text), is_old=is_old)
 
     def edit_comment(self, number: int, *, text: str) -> Comment:
         """Replace the words of a draft."""
         from gitworker.review.comments.draft import edit
 
         with self._acting() as session:
-            return edit(session, number, text=text)
+            return edit(session, number, text=self._without_secrets(text))
 
     def drop_comment(self, number: int) -> Comment:
         """Delete a draft."""
@@ -73,6 +73,7 @@ class CommentMethods(ServiceBase):
         from gitworker.review.comments.send import send
 
         with self._acting() as session:
+            note = self._without_secrets(note)
             if verdict != "approved":
                 return send(session, worker, verdict=verdict, note=note)
             from gitworker.workers.approve import approve
@@ -88,7 +89,7 @@ class CommentMethods(ServiceBase):
         from gitworker.review.comments.settle import handle
 
         with self._acting() as session:
-            return handle(session, number, answer=answer, commit=commit)
+            return handle(session, number, answer=self._without_secrets(answer), commit=commit)
 
     def resolve_comment(self, number: int) -> Comment:
         """Record that a comment needs nothing more."""
@@ -102,7 +103,7 @@ class CommentMethods(ServiceBase):
         from gitworker.review.comments.settle import reopen
 
         with self._acting() as session:
-            return reopen(session, number, reply=reply)
+            return reopen(session, number, reply=self._without_secrets(reply))
 
     def mark_viewed(
         self, worker: str, chosen: str | None = None, *, clear: bool = False

@@ -86,6 +86,7 @@ class ReviewMethods(ServiceBase):
         from gitworker.service.land import land
 
         with self._acting() as session:
+            note = self._without_secrets(note)
             return land(session, workers, everything=everything, keep=keep, note=note)
 
     def plan_merge(self, workers: Sequence[str] = (), *, everything: bool = False) -> list[Planned]:
