@@ -120,8 +120,11 @@ def run(session: Session, order: RunOrder) -> RunSummary:
         planned = import_plan(session, order.plan, agents=agent_names(session)).tasks
     with Interrupts() as interrupts, listen(session) as waker:
         work = _Work(session, order, interrupts, planned[:LISTED_MAX])
-        while not work.tick():
-            work.wait(waker)
+        try:
+            while not work.tick():
+                work.wait(waker)
+        finally:
+            work.standby.close()
         return work.summary()
 
 
@@ -243,7 +246,6 @@ class _Work:
 
     def summary(self) -> RunSummary:
         """Return the results of the tasks that were open at the beginning, or are so now."""
-        self.standby.close()
         if self.interrupts.number:
             restart_stopped(self.session)
         start_notify_job(self.session, is_final=True)

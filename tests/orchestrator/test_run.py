@@ -1,5 +1,6 @@
 """run: a queue of tasks, scripted agents, and one command that lands everything."""
 
+import os
 import signal
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,7 @@ from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.facts import read_picture
 from gitworker.orchestrator.results import LISTED_MAX, RunSummary, json_summary, render_summary
 from gitworker.orchestrator.run import RunOrder, plan_run, run
+from gitworker.processes.table import all_processes
 from gitworker.progress import Event, Notice, Progress, ignore
 from gitworker.questions.reply import reply
 from gitworker.store.records.task_needs import change_needs
@@ -191,6 +193,27 @@ def test_the_output_of_tests_has_no_secret(world: World) -> None:
     (request, _) = world.messages("review_result")
     assert "\n1\n[redacted]\nended with status 1" in request["note"]
     assert "sk-ant-abcdefghijklmnop1" not in str(world.messages("review_result"))
+
+
+def test_a_broken_run_leaves_no_standby(world: World) -> None:
+    """A run that ends with an error ends the process that it keeps for starts."""
+
+    def report(event: object) -> None:
+        if "t2" in str(event):
+            raise OSError("the terminal is closed")
+
+    def standbys() -> list[int]:
+        found = all_processes() or []
+        return [one.pid for one in found if (one.arguments or ())[-1:] == ("--standby",)
+                and one.parent == os.getpid()]  # fmt: skip
+
+    add(world, "t1")
+    add(world, "t2")
+    with pytest.raises(OSError, match="the terminal is closed") as caught:
+        carry(world, report=report)
+    assert standbys() == [], caught
+    ended = "SELECT count(*) FROM runs WHERE ended_at_ms IS NOT NULL"
+    wait_until(lambda: world.query(ended) == [(1,)])
 
 
 DAMAGES = {
