@@ -73,6 +73,20 @@ def wait_job(pid: int) -> int:
     return code if code >= 0 else 128 - code
 
 
+def end_job(pid: int) -> None:
+    """Kill a job of this process, and reap it; does nothing if another part of us has reaped it.
+
+    Its number may belong to a foreign process then.
+    """
+    _started.discard(pid)
+    try:
+        if not os.waitpid(pid, os.WNOHANG)[0]:  # it is our child, and runs
+            os.kill(pid, proc.SIGKILL)
+            os.waitpid(pid, 0)
+    except ChildProcessError:
+        return
+
+
 def _start(argv: list[str], env: Mapping[str, str] | None = None) -> None:
     _reap()
     _started.add(proc.spawn_detached(argv, env=env))

@@ -2,7 +2,9 @@
 
 Its interpreter and imports take longer than all other steps of a start. It has no thread, no
 database and no child but those that it forks for orders, and it ends with us: an order is a message
-on a socket that is its standard input. If it died, the caller starts the command itself.
+on a socket that is its standard input, and it answers with one byte once it has forked. If it died
+or does not answer, it is killed, so that it carries nothing out later, and the caller starts the
+command itself.
 """
 
 from __future__ import annotations
@@ -10,10 +12,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 
-from gitworker import proc
-from gitworker.processes.jobs import start_served, wait_job
+from gitworker.processes.jobs import end_job, start_served
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 STANDBY = "--standby"
 LENGTH_BYTES = 8
-PATIENCE_S = 10.0  # for a process that does not read its orders
+RECEIPT = b"1"
+PATIENCE_S = 10.0  # for a process that does not read its orders, or is still loading
 
 
 class Standby:
@@ -52,24 +53,20 @@ class Standby:
     def run(self, words: Sequence[str], env: Mapping[str, str]) -> str | None:
         """Run `git worker WORDS` detached in its directory; return the first line that it prints.
 
-        Returns None if the process is not alive, or ended without a line: perhaps nothing has run.
+        Returns None if the process is not alive or does not answer, or ended without a line:
+        perhaps nothing has run.
         """
         if self._socket is None:
             return None
-        from socket import send_fds
-
         fd, write = os.pipe()
         with open(fd, encoding="utf-8", errors="replace") as stream:
             try:
-                text = json.dumps([list(words), dict(env)]).encode()
-                send_fds(self._socket, [len(text).to_bytes(LENGTH_BYTES)], [write])
-                self._socket.sendall(text)
-            except OSError:  # it was killed, or does not read
+                _hand_over(self._socket, words, env, write)
+            except OSError:  # it was killed, or does not answer
                 self.close()
-                return None
             finally:
                 os.close(write)
-            return stream.readline() or None
+            return stream.readline() or None  # also of a fork whose receipt came too late
 
     def close(self) -> None:
         """End the process, but not the commands that it has started; safe to repeat."""
@@ -77,14 +74,24 @@ class Standby:
             return
         self._socket.close()
         self._socket = None
-        with suppress(ProcessLookupError):
-            os.kill(self._pid, proc.SIGKILL)
-        with suppress(ChildProcessError):  # another part of us has reaped it
-            wait_job(self._pid)
+        end_job(self._pid)
+
+
+def _hand_over(
+    ours: socket.socket, words: Sequence[str], env: Mapping[str, str], report: int
+) -> None:
+    """Send an order with the end of a pipe for its report; raise OSError without a receipt."""
+    from socket import send_fds
+
+    text = json.dumps([list(words), dict(env)]).encode()
+    send_fds(ours, [len(text).to_bytes(LENGTH_BYTES)], [report])
+    ours.sendall(text)
+    if ours.recv(len(RECEIPT)) != RECEIPT:
+        raise ConnectionResetError
 
 
 def _is_open(ours: socket.socket) -> bool:
-    """Return whether the process at the other end is alive; it never sends anything."""
+    """Return whether the process at the other end is alive; no receipt is left to read."""
     import select
 
     return not select.select([ours], (), (), 0)[0]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from gitworker.agents.detach import DetachedRun, detach, supervisor_environment
 from gitworker.errors import GitWorkerError
+from gitworker.processes import jobs
 from gitworker.processes.standby import Standby
 from gitworker.processes.table import all_processes, find_process
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive
@@ -64,6 +66,9 @@ def test_it_becomes_the_supervisor(auth: SupervisedWorker, standby: Standby) -> 
     assert supervisor is not None
     assert (supervisor.parent, supervisor.session) == (one, supervisor.pid)
     assert begun.pid == auth.runs()[0]["pid"]
+    assert Path(f"/proc/{supervisor.pid}/comm").read_text() == "gw-auth\n"
+    standby.prepare(supervisor_environment())
+    assert waiting(auth) == [one], "it is alive"
     (auth.world.state_dir / "go").touch()
     wait_until(lambda: auth.state() == "IN_REVIEW")
     wait_until(lambda: not is_alive(supervisor.pid))
@@ -79,6 +84,39 @@ def test_it_forks_without_threads_and_database(auth: SupervisedWorker, standby: 
     with pytest.raises(GitWorkerError):
         start(auth, standby)
     assert files(one) == opened
+
+
+def test_a_stopped_one_is_replaced(auth: SupervisedWorker, standby: Standby) -> None:
+    """One that does not read is killed, and the agent starts once, by an ordinary supervisor."""
+    wait_until(lambda: len(waiting(auth)) == 1)
+    (one,) = waiting(auth)
+    os.kill(one, signal.SIGSTOP)
+    assert standby._socket is not None
+    standby._socket.settimeout(0.1)
+    start(auth, standby)
+    assert not is_alive(one)
+    (supervisor,) = map(find_process, supervisors(auth))
+    assert supervisor is not None
+    assert "exec" in (supervisor.arguments or ())
+    (auth.world.state_dir / "go").touch()
+    wait_until(lambda: auth.state() == "IN_REVIEW")
+
+
+def test_only_a_child_is_killed(auth: SupervisedWorker) -> None:
+    """If it was reaped elsewhere, `close` does not kill the process that has its pid now."""
+    standby = Standby(str(auth.world.root))
+    standby.prepare(supervisor_environment())
+    script = "exec 3<&0; cat <&3 & echo $!; wait"
+    with subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as shell:
+        assert shell.stdout is not None
+        assert shell.stdin is not None
+        ours, standby._pid = standby._pid, int(shell.stdout.readline())
+        standby.close()
+        print("alive", file=shell.stdin, flush=True)
+        assert shell.stdout.readline() == "alive\n"
+    assert jobs.wait_job(ours) == 0
 
 
 def test_its_death_ends_nothing(auth: SupervisedWorker, standby: Standby) -> None:

@@ -15,7 +15,9 @@ from contextlib import suppress
 from socket import recv_fds, socket
 
 from gitworker import proc
-from gitworker.processes.standby import LENGTH_BYTES
+from gitworker.processes.standby import LENGTH_BYTES, RECEIPT
+
+NAME_BYTES = 15  # the kernel cuts the rest
 
 # The modules with which `exec` supervises an agent from its start to its end.
 MODULES = (
@@ -54,8 +56,11 @@ def await_order() -> list[str]:
             if proc.fork() == 0:
                 _begin(fds[0], env, orders)
                 sys.argv[1:] = words
+                _set_name(words)
                 return list(words)
         os.close(fds[0])
+        with suppress(OSError):  # the caller has ended
+            orders.send(RECEIPT)
 
 
 def _begin(report: int, env: dict[str, str], orders: socket) -> None:
@@ -70,6 +75,12 @@ def _begin(report: int, env: dict[str, str], orders: socket) -> None:
     os.close(report)
     os.environ.clear()
     os.environ.update(env)
+
+
+def _set_name(words: list[str]) -> None:
+    """Let `ps` and `top` show the worker; the command line is that of the process that forked."""
+    with suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as file:
+        file.write(f"gw-{words[1]}"[:NAME_BYTES])
 
 
 def _read(orders: socket, left: int) -> bytes:
