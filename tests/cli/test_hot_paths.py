@@ -157,7 +157,8 @@ def test_messages_come_with_little(scene: Scene) -> None:
         "math", "gitworker.agents.hooks.texts", "gitworker.bus.blobs",
         "gitworker.bus.following.message_fields", "gitworker.bus.rules", "gitworker.observe",
         "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
-        "gitworker.observe.inbox.rules_comments", "gitworker.observe.inbox.rules_messages", "gitworker.store.records.runs", "_json",
+        "gitworker.observe.inbox.rules_comments", "gitworker.observe.inbox.rules_messages",
+        "gitworker.store.records.runs", "_json",
     }  # fmt: skip
     assert imported(worktree, "hook", "PostToolUse") - SHARED - HOOK - more == set()
     assert "gitworker.observe.inbox.read_messages" not in imported(worktree, "hook", "PostToolUse")
