@@ -1,10 +1,14 @@
-"""The end of an agent's turn: reasons to keep it at work, else the hand-in. Starts `git status`."""
+"""The end of an agent's turn: reasons to keep it at work, else the hand-in. Starts `git status`.
+
+A start of the work that no job could record is repeated first.
+"""
 
 from __future__ import annotations
 
 from gitworker.agents.hooks.hook_context import Answer
 from gitworker.agents.hooks.rules_dialects import SILENT
 from gitworker.agents.hooks.rules_session import (
+    ASSIGNED,
     AT_WORK,
     MESSAGES,
     RETURNED,
@@ -59,6 +63,9 @@ def _reasons(context: HookContext, news: News) -> Iterator[tuple[str, str]]:
         yield f"{MESSAGES} {news.mail[-1].seq}", text
     if facts.state not in AT_WORK:
         return
+    refusal = _begin_work(context, news)
+    if refusal:
+        yield refusal, refusal
     git = Git(context.repository.top or context.repository.git_dir)
     if facts.returned_by is not None and _tip(git, context, news) == facts.returned_tip:
         from gitworker.agents.hooks.texts import text_of_return  # 30 ms, for returned work only
@@ -81,6 +88,19 @@ def _reasons(context: HookContext, news: News) -> Iterator[tuple[str, str]]:
         )
 
 
+def _begin_work(context: HookContext, news: News) -> str:
+    """Begin work whose start was not recorded; return the refusal, "" without one."""
+    if news.facts.state != ASSIGNED or news.facts.task_id in news.lost:
+        return ""
+    from gitworker.agents.hooks.begin_work import begin_now  # 100 ms, if no job could begin it
+
+    try:
+        begin_now(context.open_session(), context.worker)
+    except GitWorkerError as error:
+        return f"The work has not begun: {_with_hint(error)}"
+    return ""
+
+
 def _tip(git: Git, context: HookContext, news: News) -> str | None:
     branch = news.facts.branch
     if branch is None:
@@ -100,6 +120,9 @@ def _hand_in(context: HookContext, news: News) -> str:
     except GitWorkerError as error:
         if error.code == EMPTY:
             return ""
-        hint = f"\n    {error.hint}" if error.hint else ""
-        return f"The work cannot be handed in: {error.message}{hint}"
+        return f"The work cannot be handed in: {_with_hint(error)}"
     return ""
+
+
+def _with_hint(error: GitWorkerError) -> str:
+    return f"{error.message}\n    {error.hint}" if error.hint else error.message

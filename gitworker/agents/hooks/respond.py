@@ -127,7 +127,7 @@ def _is_bound(facts: HookFacts) -> bool:
 def _begin_work(context: HookContext, news: News) -> None:
     """Let a job start the worker, unless its task is lost, which the agent learns with the claims.
 
-    If the job fails, the next sign of work repeats it.
+    If the job fails, the next sign of work repeats it, and the end of the turn reports the refusal.
     """
     if news.facts.task_id in news.lost:
         return

@@ -10,12 +10,13 @@ from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAI
 BEAT_EVERY_MS = 5000  # a heartbeat for every tool call would be a write for every tool call
 STOPS_MAX = 3  # how often in a row an agent is kept at work
 IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
-AT_WORK = frozenset({"ASSIGNED", "WORKING", "STALE"})  # the worker's states with open work
+ASSIGNED = "ASSIGNED"
+AT_WORK = frozenset({ASSIGNED, "WORKING", "STALE"})  # the worker's states with open work
 PROMPT_KEYS = (b'"prompt":"', b'"prompt": "')
 # The beginnings of the reasons that keep an agent at work.
 REASON_HEADS = (
     b"git worker: ", b"Your work was sent back: ", b"Not committed: ",
-    b"The work cannot be handed in: ",
+    b"The work cannot be handed in: ", b"The work has not begun: ",
 )  # fmt: skip
 OPERATION = b"is open here."  # after "A rebase" and the like
 MESSAGES, RETURNED, UNCOMMITTED = "messages", "returned", "uncommitted"
@@ -56,12 +57,12 @@ def needs_start(state: str, *, is_supervised: bool, is_bound: bool) -> bool:
     """
     if state == "WORKING":
         return not is_supervised and not is_bound
-    return state == "ASSIGNED" or (state == "STALE" and not is_supervised)
+    return state == ASSIGNED or (state == "STALE" and not is_supervised)
 
 
 def starts_late(meaning: str, *, state: str) -> bool:
     """Return whether a sign of work repeats the start of the work, which has not been recorded."""
-    return state == "ASSIGNED" and is_sign_of_work(meaning)
+    return state == ASSIGNED and is_sign_of_work(meaning)
 
 
 def may_keep(reason: str, *, stops: int, last: str | None) -> bool:

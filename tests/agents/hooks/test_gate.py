@@ -5,7 +5,11 @@ import json
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.bus.files.timed_lock import TimedLock
+from gitworker.claims.leases import take_claim
 from gitworker.review.comments.send import reject
+from gitworker.store.claims import release_claim
+from gitworker.store.rules_leases import LeaseLength
 from tests.agents.hooks.conftest import HookedAgent
 from tests.hints.following import Printed, note, perform
 
@@ -21,6 +25,30 @@ def test_without_a_reason_it_ends(working: HookedAgent) -> None:
     """An agent without open work ends its turn and is idle."""
     assert working.hear("Stop") == ""
     assert working.status == "idle"
+
+
+def test_a_refused_start_is_heard(agent: HookedAgent) -> None:
+    """If another worker holds the task, the agent learns it at the end of its turn, once."""
+    session = agent.world.session()
+    with session.store.write() as writer:
+        release_claim(writer, "t1", "auth")
+        take_claim(writer, "t1", "docs", length=LeaseLength(60_000))
+    said = agent.hear("Stop")
+    assert said.startswith("The work has not begun: ")
+    assert "docs" in said
+    assert "\n    git worker " in said
+    assert agent.world.states("auth", "t1")[0] == "ASSIGNED"
+    assert agent.hear("Stop") == ""
+
+
+def test_a_turn_without_a_start_begins_the_work(agent: HookedAgent) -> None:
+    """While one job begins the work, another does nothing; the end of a turn repeats the start."""
+    paths = agent.world.session().paths
+    with TimedLock(f"{paths.locks}/begin-auth", wait_ms=0):
+        agent.hear("SessionStart")
+    assert agent.world.states("auth", "t1")[0] == "ASSIGNED"
+    assert agent.hear("Stop") == ""
+    assert agent.world.states("auth", "t1")[0] == "WORKING"
 
 
 def test_messages_come_first(working: HookedAgent) -> None:
