@@ -41,7 +41,7 @@ def test_an_anchor_follows_its_lines_or_is_outdated(
 @settings(max_examples=scale(400))
 @given(st.lists(edits(same=True), min_size=1, max_size=4), st.integers(1, 12), st.integers(0, 3))
 def test_an_anchor_never_names_other_lines(rounds: list[list[Edit]], first: int, more: int) -> None:
-    """Among equal lines, through several rounds: the place has the quoted lines or does not exist."""
+    """Among equal lines, through several rounds: the place has the quoted lines or is missing."""
     versions = [[f"line {number % 4}" for number in range(16)]]
     for steps in rounds:
         versions.append(changed(versions[-1], steps))
