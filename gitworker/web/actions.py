@@ -18,7 +18,10 @@ SHORT = 10
 
 def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """Approve the commit that the page has shown."""
-    (one,) = site.service.approve([worker], note=form.get("note", ""), at=form.get("at") or None)
+    at = form.get("at")
+    if not at:
+        raise Invalid("the approval names no commit; load the page again")
+    (one,) = site.service.approve([worker], note=form.get("note", ""), at=at)
     error: GitWorkerError | None = getattr(one, "error", None)
     return refusal(error) if error is not None else _done(f"{worker} is approved")
 
@@ -30,14 +33,12 @@ def reject(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
 
 
 def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-    """Approve the shown commit if that is open, and land it."""
-    at = form.get("at")
-    if at:
+    """Land approved work; with a commit that the page has shown, approve that one first."""
+    if form.get("at"):
         noted = approve(site, worker, form)
         if noted.kind == "refused":
             return noted
-        return _landed(site.service.merge([worker]))
-    return _landed(site.service.land([worker], note=form.get("note", "")))
+    return _landed(site.service.merge([worker]))
 
 
 def land_all(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:

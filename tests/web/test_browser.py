@@ -81,6 +81,21 @@ def test_a_review_by_keys(world: World, page: Page, tab: Any) -> None:
     assert world.show("src/login.py").startswith("def login")
 
 
+def test_a_commit_behind_an_open_diff_is_not_approved(world: World, page: Page, tab: Any) -> None:
+    """A commit that arrives while a diff is open is reported; `a` and `m` show their refusal."""
+    tab.goto(f"{page.origin}/workers/auth")
+    tip = world.tip()
+    world.commit("auth", {"unseen.txt": "x\n"})
+    open_repository(str(world.root)).send_note("auth", "a change beside")
+    tab.wait_for_selector("#live >> text=newer commits")
+    for key in "am":
+        tab.keyboard.press(key)
+        tab.wait_for_selector("#notice .refused")
+        tab.evaluate("document.querySelector('#notice').replaceChildren()")
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+    assert world.tip() == tip
+
+
 def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any) -> None:
     """The board shows a note of the command line within 300 ms: the best of five."""
     service = open_repository(str(world.root))

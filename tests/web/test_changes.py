@@ -1,6 +1,7 @@
 """Buttons: each change is the command's, with its refusals, recorded as the person."""
 
 import os
+import re
 
 from gitworker.model.worker import WorkerState
 from gitworker.service import open_repository
@@ -43,6 +44,39 @@ def test_a_commit_that_was_not_seen_is_not_approved(world: World, page: Page) ->
     assert world.worker("auth").state is WorkerState.IN_REVIEW
 
 
+def test_land_without_a_commit_lands_only_approved_work(world: World, page: Page) -> None:
+    """A button for approved work is refused if the work is in review again; nothing lands."""
+    refs = world.refs()
+    refused = page.press("/workers/auth/land")
+    assert refused.status == 409, refused
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+    assert world.refs() == refs
+    world.approve("auth")
+    assert page.press("/workers/auth/land").status in (200, 202)
+    world_is_landed(world, page)
+
+
+def test_approve_needs_the_commit(world: World, page: Page) -> None:
+    """An approval that names no commit is refused."""
+    refused = page.press("/workers/auth/approve")
+    assert (refused.status, "commit" in refused.text) == (400, True)
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+
+
+def test_the_buttons_name_the_commit_of_the_diff(world: World, page: Page) -> None:
+    """The part that is loaded again keeps the diff's commit and reports newer ones."""
+    seen = world.tip("auth/login")
+    whole = page.see("/workers/auth")
+    assert f'data-tip="{seen}"' in whole
+    assert "newer commits" not in whole
+    (again,) = re.findall(r'id="live" hx-get="([^"]+)"', whole)
+    world.commit("auth", {"later.txt": "x\n"})
+    live = page.see(again.replace("&amp;", "&"))
+    assert set(re.findall(r'name="at" value="([^"]+)"', live)) == {seen}
+    assert "newer commits" in live
+    assert 'data-key="a"' not in page.see("/workers/auth?part=live")  # no diff was seen
+
+
 def test_request_changes(world: World, page: Page) -> None:
     """Work is sent back with the text; without a text it is refused."""
     assert page.press("/workers/auth/reject", note=" ").status == 400
@@ -53,7 +87,7 @@ def test_request_changes(world: World, page: Page) -> None:
 
 def test_refusals_are_those_of_the_command(page: Page) -> None:
     """An unknown worker, and a worker in the wrong state, have the command's words and hint."""
-    unknown = page.press("/workers/nobody/approve")
+    unknown = page.press("/workers/nobody/approve", at="0" * 40)
     assert unknown.status == 404
     assert "nobody" in unknown.text
     paused = page.press("/workers/auth/pause")

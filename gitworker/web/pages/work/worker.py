@@ -19,15 +19,21 @@ LIVE = "live"  # the part of the page without the diff, which every change loads
 
 
 def read(ask: Ask) -> dict[str, Any]:
-    """Return the worker, and its diff unless only the changing part is asked for."""
+    """Return the worker, and its diff unless only the changing part is asked for.
+
+    `seen` is the tip of the diff on the screen, also while the rest of the page changes.
+    """
     name = ask.path["worker"]
     shown = ask.service.show(name)
     _, frame = ask.site.hub.newest
     line = next((one for one in frame.workers if one.worker == shown.worker.worker_id), None)
     facts = ask.site.facts().get(shown.worker.worker_id)
     is_whole = ask.query.get("part") != LIVE
+    tip = shown.branching.tip if shown.branching else None
     return {
-        "show": shown, "tip": shown.branching.tip if shown.branching else None, "facts": facts,
+        "show": shown, "tip": tip, "facts": facts,
+        # The diff is read after its tip. So a commit in between is not approved by mistake.
+        "seen": tip if is_whole else ask.query.get("seen"),
         "column": column_of(line) if line else None,
         "undo": _find_undo(ask, shown.worker.worker_id),
         "diff": _diff(ask, shown) if is_whole else None, "is_whole": is_whole,
