@@ -6,6 +6,7 @@ Needs chromium and `make browser-env`; one browser serves all tests of this file
 import shutil
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,34 @@ def test_a_commit_behind_an_open_diff_is_not_approved(world: World, page: Page, 
         tab.evaluate("document.querySelector('#notice').replaceChildren()")
     assert world.worker("auth").state is WorkerState.IN_REVIEW
     assert world.tip() == tip
+
+
+def _answer(route: Any, _request: Any, *, status: int) -> None:
+    """Answer a request of the browser with an error."""
+    route.fulfill(status=status, body="failed")
+
+
+def test_errors_and_other_states_delete_no_text(world: World, page: Page, tab: Any) -> None:
+    """A failed update leaves the page as it is; a request for changes outlives another state."""
+    service = open_repository(str(world.root))
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.keyboard.press("r")
+    tab.keyboard.type("Name it sign-in")
+    for status in (401, 404, 409, 500, 503):
+        fail = partial(_answer, status=status)
+        tab.route("**?part=live*", fail)
+        with tab.expect_response(lambda one, status=status: one.status == status):
+            service.send_note("auth", f"note {status}")
+        tab.wait_for_function("document.querySelector('#notice').textContent")
+        assert tab.is_visible("#live .state.in_review")
+        tab.evaluate("document.querySelector('#notice').replaceChildren()")
+    tab.unroute("**?part=live*")
+    service.reject("auth", note="another person")
+    tab.wait_for_selector("#live .state.working")
+    assert tab.input_value("#reject-auth-text") == "Name it sign-in"
+    assert tab.is_visible("#reject-auth-text")
+    tab.goto(f"{page.origin}/workers/auth")
+    assert tab.is_hidden("#reject-auth-text")
 
 
 def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any) -> None:

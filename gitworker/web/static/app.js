@@ -38,6 +38,13 @@
   document.addEventListener("htmx:sseError", function () { byId("offline").hidden = false; });
   document.addEventListener("htmx:sseOpen", function () { byId("offline").hidden = true; });
   document.addEventListener("htmx:sendError", function () { byId("offline").hidden = false; });
+  document.addEventListener("htmx:beforeSwap", function (event) {  // an error replaces no part of the page
+    var detail = event.detail, status = detail.xhr.status;
+    if (detail.requestConfig.verb !== "get" || status < 400) return;
+    detail.shouldSwap = false;
+    if (status === 401) byId("offline").hidden = false;
+    byId("notice").textContent = "The page cannot be loaded again (HTTP status " + status + "): it may be old.";
+  });
   document.addEventListener("htmx:afterRequest", function (event) {
     var form = event.target.closest("form.write");
     if (form && event.detail.xhr && event.detail.xhr.status === 200) form.reset();
