@@ -1,13 +1,14 @@
 """The log of a worker's agent as events: a thread follows it, the newest lines are sent.
 
 A stream begins with the last lines, so a page that connects again shows the log without a gap. The
-lines are text: terminal codes are carried out, and control characters are escaped.
+lines are text: terminal codes are interpreted or removed, and control characters are escaped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from collections import deque
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from gitworker.service import Service
 
+_LOG = logging.getLogger("gitworker.web")
 LINES_KEPT = 400
 LINE_AT_MOST = 2000
 PAUSE_S = 0.25
@@ -39,10 +41,13 @@ class LogStream:
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self._number = 0
         self._stopped = threading.Event()
-        self._end: str | None = None
+        self._end: str | None = None  # the reason; empty after a bug
 
     async def events(self) -> AsyncGenerator[str]:
-        """Yield `start`, then the lines in batches, then `end` with the reason."""
+        """Yield `start`, then the lines in batches, then `end` with the reason.
+
+        After a bug there is no `end`, so the page connects again.
+        """
         threading.Thread(target=self._follow, name="log", daemon=True).start()
         try:
             yield "event: start\ndata: []\n\n"
@@ -57,7 +62,8 @@ class LogStream:
                 if lines:
                     yield f"id: {self._number}\nevent: log\ndata: {json.dumps(lines)}\n\n"
                 if self._end is not None and not self._lines:
-                    yield f"event: end\ndata: {json.dumps(self._end)}\n\n"
+                    if self._end:
+                        yield f"event: end\ndata: {json.dumps(self._end)}\n\n"
                     return
         finally:
             self._stopped.set()
@@ -74,6 +80,11 @@ class LogStream:
                     end = f"the agent has ended{f': {one.reason}' if one.reason else ''}"
         except GitWorkerError as error:
             end = error.message
+        except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
+            _LOG.warning(
+                "the log of %s cannot be read: %s: %s", self._worker, type(error).__name__, error
+            )
+            end = ""
         self._end = printable(end)
         self._wake()
 

@@ -1,11 +1,21 @@
 """News: a change of the command line reaches an open page at once, and again after a break."""
 
+import asyncio
 import re
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
 
 from gitworker import clock
 from gitworker.service import open_repository
-from tests.web.kit import Events, Page
+from gitworker.web.live import Hub
+from gitworker.web.log_stream import LogStream
+from tests.web.kit import DEADLINE_S, Events, Page
 from tests.workers.world import World
+
+if TYPE_CHECKING:
+    from gitworker.service import Service
 
 WITHIN_MS = 300
 TRIES = 5
@@ -41,6 +51,52 @@ def test_a_page_continues_from_its_last_id(world: World, page: Page) -> None:
     first = Events(page, "/events", Last_Event_ID=last)
     assert first.next("changed")["id"] != last
     first.close()
+
+
+class Failing:
+    """The service, but the first call of some methods has a bug."""
+
+    def __init__(self, service: Any, *names: str) -> None:
+        self._service, self._names = service, list(names)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the service's method, or one that fails once."""
+        if name in self._names:
+            self._names.remove(name)
+            return self._fail
+        return getattr(self._service, name)
+
+    def _fail(self, *_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+
+def test_the_news_continue_after_a_bug(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A bug while the status is read is logged in one line, and the status is read again."""
+    service = open_repository(str(world.root))
+    hub = Hub(cast("Service", Failing(service, "watch_status")))
+    hub.start()
+    before, _ = hub.newest
+    service.send_note("hq", "hello")
+    deadline_ms = clock.monotonic_ms() + 1000 * DEADLINE_S
+    while hub.newest[0] == before and clock.monotonic_ms() < deadline_ms:
+        threading.Event().wait(0.05)
+    hub.close()
+    assert hub.newest[0] != before
+    assert [one.getMessage() for one in caplog.records] == [
+        "the status cannot be read, next try in 2 s: RuntimeError: a bug"
+    ]
+
+
+def test_a_log_with_a_bug_is_followed_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A bug while a log is followed ends the stream without `end`, so the page connects again."""
+    world.spawn("css", "theme")
+    service = cast("Service", Failing(open_repository(str(world.root)), "follow_log"))
+
+    async def read() -> list[str]:
+        return [one async for one in LogStream(service, "css").events()]
+
+    assert "event: end" not in "".join(asyncio.run(read()))
+    assert len(caplog.records) == 1
 
 
 def test_the_log_of_an_agent(world: World, page: Page) -> None:
