@@ -58,7 +58,7 @@ class Access:
 
 def is_same(given: str, expected: str) -> bool:
     """Return whether two secrets are equal, in a time that does not depend on them."""
-    return secrets.compare_digest(given.encode(), expected.encode())
+    return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def _digest(secret: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.errors import GitWorkerError, Invalid
+from gitworker.errors import GitWorkerError, Invalid, NotFound
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.web.jobs import Notice, refusal
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gitworker.web.request import Site
 
 SHORT = 10
+NUMBER_DIGITS = 18  # more do not fit into SQLite's integers
 
 
 def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
@@ -50,6 +51,8 @@ def undo(site: Site, number: str, _form: Mapping[str, str]) -> Notice:
     """Undo the recorded operation with this number."""
     if not number.isdecimal():
         raise Invalid("the operation to undo has no number")
+    if len(number) > NUMBER_DIGITS:
+        raise NotFound(f"there is no operation {number}")
     return _done(site.service.undo(int(number)).message)
 
 
@@ -86,7 +89,7 @@ def send(site: Site, name: str, form: Mapping[str, str]) -> Notice:
 
 def acknowledge(site: Site, seq: str, _form: Mapping[str, str]) -> Notice:
     """Acknowledge messages up to a position."""
-    if not seq.isdecimal():
+    if not seq.isdecimal() or len(seq) > NUMBER_DIGITS:
         raise Invalid("the message has no position")
     site.service.ack(int(seq))
     return _done(f"messages up to #{seq} are read")

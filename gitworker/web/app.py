@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from gitworker.errors import GitWorkerError, NotFound
 from gitworker.web.actions import CHANGES, LONG, PAGES
 from gitworker.web.guard import Guard
 from gitworker.web.jobs import Notice, refusal
+from gitworker.web.live import STREAMS_AT_MOST
 from gitworker.web.log_stream import LogStream
 from gitworker.web.render import STATIC, make_environment, read_static
 from gitworker.web.request import Ask, Site
@@ -58,8 +60,8 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
         Route("/events", pages.events),
         Route("/workers/{worker}/log", pages.log),
         Route("/notices", pages.notices),
-        Route("/{kind}/{verb}", pages.change, methods=["POST"]),
-        Route("/{kind}/{name}/{verb}", pages.change, methods=["POST"]),
+        Route("/{kind}/{verb}", pages.change, methods=["GET", "POST"]),
+        Route("/{kind}/{name}/{verb}", pages.change, methods=["GET", "POST"]),
     ]
     return Guard(Starlette(routes=routes, lifespan=lifespan), site.access, port=port, cookie=cookie)
 
@@ -72,6 +74,7 @@ class _Pages:
         self._cookie = cookie
         self._templates = make_environment()
         self._static = read_static()
+        self._logs = threading.Semaphore(STREAMS_AT_MOST)
 
     async def show(self, request: Request) -> Response:
         """Answer with a page."""
@@ -100,6 +103,8 @@ class _Pages:
 
     async def change(self, request: Request) -> Response:
         """Make a change; answer with its notice, or show the page again."""
+        if request.method != "POST":
+            return PlainTextResponse("there is no such page\n", 404)
         parts = request.path_params
         kind, name = parts["kind"], parts.get("name", "")
         change = CHANGES.get(f"{kind}/{parts['verb']}")
@@ -155,7 +160,9 @@ class _Pages:
             await run_in_threadpool(self._site.service.path, worker)
         except NotFound as error:
             return PlainTextResponse(f"{error.message}\n", 404)
-        stream = LogStream(self._site.service, worker)
+        if not self._logs.acquire(blocking=False):
+            return PlainTextResponse("too many logs are open\n", 503)
+        stream = LogStream(self._site.service, worker, self._logs.release)
         return StreamingResponse(stream.events(), media_type=EVENT_STREAM)
 
     async def notices(self, _request: Request) -> Response:

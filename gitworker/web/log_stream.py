@@ -20,7 +20,7 @@ from gitworker.rules_text import printable
 from gitworker.service.live.watch import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from gitworker.service import Service
 
@@ -34,8 +34,8 @@ PING_S = 15.0
 class LogStream:
     """The lines that one page has not been sent yet; the oldest are left out."""
 
-    def __init__(self, service: Service, worker: str) -> None:
-        self._service, self._worker = service, worker
+    def __init__(self, service: Service, worker: str, release: Callable[[], None]) -> None:
+        self._service, self._worker, self._release = service, worker, release
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
@@ -48,8 +48,8 @@ class LogStream:
 
         After a bug there is no `end`, so the page connects again.
         """
-        threading.Thread(target=self._follow, name="log", daemon=True).start()
         try:
+            threading.Thread(target=self._follow, name="log", daemon=True).start()
             yield "event: start\ndata: []\n\n"
             while True:
                 try:
@@ -67,6 +67,7 @@ class LogStream:
                     return
         finally:
             self._stopped.set()
+            self._release()
 
     def _follow(self) -> None:
         end = "the log has ended"

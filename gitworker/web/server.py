@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -67,8 +69,12 @@ def serve(
     if reader.identity != HQ:
         raise Refused("the page acts for a person, so a worker cannot serve it; use --as hq")
     access, hub = Access(), Hub(service)
-    hub.start()
     listener = _bind_path(path) if path is not None else _bind_port(port)
+    try:
+        hub.start()
+    except BaseException:
+        _unbind(listener, path)
+        raise
     own_port = None if path is not None else int(listener.getsockname()[1])
     address = "http://localhost:8080" if own_port is None else f"http://{ADDRESS}:{own_port}"
     site = Site(service, hub, Jobs(lambda: hub.announce("notice")), access, reader, address)
@@ -85,8 +91,13 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         site.jobs.close()
-        listener.close()
-        if path is not None:
+        _unbind(listener, path)
+
+
+def _unbind(listener: socket.socket, path: str | None) -> None:
+    listener.close()
+    if path is not None:
+        with suppress(FileNotFoundError):  # another program has removed it
             os.unlink(path)
 
 
@@ -125,4 +136,4 @@ def _is_stale(path: str) -> bool:
     if not os.path.lexists(path) or not stat.S_ISSOCK(os.lstat(path).st_mode):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return probe.connect_ex(path) != 0
+        return probe.connect_ex(path) == errno.ECONNREFUSED

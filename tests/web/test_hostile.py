@@ -152,6 +152,10 @@ HOSTILE: dict[str, tuple[Callable[[Page], Answer], set[int]]] = {
         lambda p: p.send("GET", "/workers/%3Cscript%3Ealert(1)%3C%2Fscript%3E"), NOT_SHOWN | {400}),
     "task with a line break": (
         lambda p: p.send("GET", "/tasks/a%0d%0aSet-Cookie:%20x=y"), NOT_SHOWN | {400}),
+    "form token with a lone surrogate": (
+        lambda p: as_body(p, b'{"csrf":"\\ud800"}', content_type="application/json"), {403}),
+    "undo of a huge number": (lambda p: change(p, f"/undo/{'9' * 27}/undo"), {404}),
+    "unknown page of two parts": (lambda p: p.send("GET", "/a/b"), {404}),
     "undo of no number": (lambda p: change(p, "/undo/-1/undo"), {400}),
 }  # fmt: skip
 

@@ -92,11 +92,14 @@ def test_a_log_with_a_bug_is_followed_again(world: World, caplog: pytest.LogCapt
     world.spawn("css", "theme")
     service = cast("Service", Failing(open_repository(str(world.root)), "follow_log"))
 
+    released = threading.Event()
+
     async def read() -> list[str]:
-        return [one async for one in LogStream(service, "css").events()]
+        return [one async for one in LogStream(service, "css", released.set).events()]
 
     assert "event: end" not in "".join(asyncio.run(read()))
     assert len(caplog.records) == 1
+    assert released.is_set()
 
 
 def test_the_log_of_an_agent(world: World, page: Page) -> None:

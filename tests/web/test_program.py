@@ -61,6 +61,17 @@ def test_a_socket(world: World, tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_socket_that_was_removed(world: World, tmp_path: Path) -> None:
+    """The server ends as usual if another program has removed its socket."""
+    path = tmp_path / "s"
+    with started(world, "--socket", str(path)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        path.unlink()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 130
+
+
 def test_the_browser_opens(world: World, tmp_path: Path) -> None:
     """The browser gets the printed address; --no-open starts none."""
     seen = tmp_path / "seen"
