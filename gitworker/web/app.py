@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+THREADS = 4
 EVENT_STREAM = "text/event-stream"
 # Path → the module of its page below `pages`, which has `read`, and its template.
 VIEWS: Mapping[str, tuple[str, str]] = {
@@ -50,6 +52,8 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        # Each thread keeps memory and connections of its own; SQLite and git use few of them.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         yield
         await run_in_threadpool(site.hub.close)
 
@@ -112,10 +116,8 @@ class _Pages:
             return PlainTextResponse("there is no such change\n", 404)
         form = request.scope["form"]
         label = f"{parts['verb']} {name}".rstrip()
-        notice: Notice = await run_in_threadpool(
-            lambda: self._site.jobs.run(
-                label, lambda: change(self._site, name, form), is_long=parts["verb"] in LONG
-            )
+        notice: Notice = await self._site.jobs.run(
+            label, lambda: change(self._site, name, form), is_long=parts["verb"] in LONG
         )
         if "hx-request" in request.headers:
             return self._html("notice.html", notice.status, notice=notice)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
@@ -39,12 +39,15 @@ class Jobs:
         self._notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
         self._pool = ThreadPoolExecutor(AT_ONCE, "change")
 
-    def run(self, label: str, change: Callable[[], Notice], *, is_long: bool = False) -> Notice:
+    async def run(
+        self, label: str, change: Callable[[], Notice], *, is_long: bool = False
+    ) -> Notice:
         """Return the result of a change, or that it is still running; its notice comes later."""
         future: Future[Notice] = self._pool.submit(_outcome, change)
+        limit_s = LONG_ANSWER_WITHIN_S if is_long else ANSWER_WITHIN_S
         try:
-            return future.result(LONG_ANSWER_WITHIN_S if is_long else ANSWER_WITHIN_S)
-        except NotYet:
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), limit_s)
+        except TimeoutError:
             future.add_done_callback(lambda done: self._keep(label, done))
             return Notice("running", f"{label} is running; its result appears here", status=202)
 
