@@ -64,6 +64,7 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
         Route("/events", pages.events),
         Route("/workers/{worker}/log", pages.log),
         Route("/notices", pages.notices),
+        Route("/needs", pages.count),
         Route("/{kind}/{verb}", pages.change, methods=["GET", "POST"]),
         Route("/{kind}/{name}/{verb}", pages.change, methods=["GET", "POST"]),
     ]
@@ -166,6 +167,11 @@ class _Pages:
             return PlainTextResponse("too many logs are open\n", 503)
         stream = LogStream(self._site.service, worker, self._logs.release)
         return StreamingResponse(stream.events(), media_type=EVENT_STREAM)
+
+    async def count(self, _request: Request) -> Response:
+        """Answer with the number of items in the inbox."""
+        needs = await run_in_threadpool(self._site.count_needs)
+        return self._html("needs.html", 200, needs=needs)
 
     async def notices(self, _request: Request) -> Response:
         """Answer with the results of the changes that took longer."""

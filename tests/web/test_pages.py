@@ -9,6 +9,14 @@ PAGES = ("/", "/inbox", "/queue", "/messages", "/agents", "/tasks", "/tasks/logi
          "/notices", "/tasks?all=1")  # fmt: skip
 
 
+def test_the_count_of_the_inbox_is_small(page: Page) -> None:
+    """Every page loads the count again with each change, so its answer is the count alone."""
+    assert 'hx-get="/needs"' in page.see("/")
+    count = page.see("/needs")
+    assert "1<span" in count
+    assert len(count) < 200
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_is_shown(page: Page, path: str) -> None:
     """A page answers with its content."""

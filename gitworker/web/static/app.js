@@ -53,17 +53,26 @@
   document.addEventListener("DOMContentLoaded", function () {
     var log = document.querySelector("[data-log]");
     if (!log) return;
-    var source = new EventSource(log.dataset.log);
-    source.addEventListener("start", function () { log.textContent = ""; });
-    source.addEventListener("log", function (event) {
-      var atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-      log.append(JSON.parse(event.data).join("\n") + "\n");
-      while (log.childNodes.length > 200) log.firstChild.remove();
-      if (atEnd) log.scrollTop = log.scrollHeight;
-    });
-    source.addEventListener("end", function (event) {
-      log.append(JSON.parse(event.data));
-      source.close();
-    });
+    var source = null, hasEnded = false;
+    function follow() {  // a browser opens six connections to a server, so a hidden tab keeps none
+      if (source) source.close();
+      source = null;
+      if (document.hidden || hasEnded) return;
+      source = new EventSource(log.dataset.log);
+      source.addEventListener("start", function () { log.textContent = ""; });
+      source.addEventListener("log", function (event) {
+        var atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+        log.append(JSON.parse(event.data).join("\n") + "\n");
+        while (log.childNodes.length > 200) log.firstChild.remove();
+        if (atEnd) log.scrollTop = log.scrollHeight;
+      });
+      source.addEventListener("end", function (event) {
+        log.append(JSON.parse(event.data));
+        hasEnded = true;
+        source.close();
+      });
+    }
+    document.addEventListener("visibilitychange", follow);
+    follow();
   });
 })();
