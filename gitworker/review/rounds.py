@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import Oid
 from gitworker.observe.workers.stack_base import own_fork_point
-from gitworker.repo.history.patch_ids import patches_by_commit
-from gitworker.repo.plumbing.commit_bytes import parse_commit
-from gitworker.repo.plumbing.objects import read_objects
+from gitworker.repo.history.patch_ids import read_patched
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.rounds import Round, RoundCommit, add_round, find_newest_round
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.repo.history.patch_ids import PatchedCommit
     from gitworker.session import Session
     from gitworker.store.api import Writer
     from gitworker.store.workers import Worker
@@ -31,22 +31,23 @@ class RoundFacts(NamedTuple):
 
 def read_round(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> RoundFacts:
     """Return the commits of a worker's branch since it left the target, or its parent's branch."""
-    base = find_base(session, worker, tip=tip, target=target)
-    patches = patches_by_commit(session.git, [f"{base}..{tip}"])
-    raws = read_objects(session.git, list(patches))
-    commits = []
-    for (oid, patch), raw in zip(patches.items(), raws, strict=True):
-        commit = parse_commit(oid, raw or b"")
-        author = os.fsdecode(commit.author.rpartition(b">")[0] + b">")
-        commits.append(RoundCommit(oid, patch, author, os.fsdecode(commit.message)))
-    return RoundFacts(base, tip, tuple(commits))
-
-
-def find_base(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid:
-    """Return the commit at which a worker's own commits begin; its first commit has no parent."""
     own = own_fork_point(session, worker, tip=tip, target=target)
-    if own is not None:
-        return own
+    found = read_patched(session.git, [tip, f"^{own or target}"])
+    commits = [
+        RoundCommit(one.commit, one.patch, one.author, one.message)
+        for one in found
+        if len(one.parents) < 2
+    ]
+    return RoundFacts(own or _find_base(session, found, tip, target), tip, tuple(commits))
+
+
+def _find_base(session: Session, own: Sequence[PatchedCommit], tip: Oid, target: Oid) -> Oid:
+    """Return the commit before a branch's own commits; the target if its first has no parent.
+
+    git is asked only for a branch with a merge, or without a commit of its own.
+    """
+    if own and all(len(one.parents) < 2 for one in own):
+        return own[0].parents[0] if own[0].parents else target
     done = session.git.run("merge-base", tip, target, ok=(0, 1))
     return Oid(done.text.strip()) if done.status == 0 else target
 

@@ -50,3 +50,31 @@ def test_a_stacked_round_begins_after_its_parent(world: World) -> None:
     world.submit("auth")
     (one,) = rounds(world)
     assert (one.base, len(one.commits)) == (world.tip("base/first"), 1)
+
+
+def test_a_round_with_a_merge_begins_at_the_newest_base(world: World) -> None:
+    """A branch that merged the target has its own commits only, without the merge."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"other": "x\n"})
+    base = world.tip()
+    world.git("merge", "-q", "--no-edit", "main", cwd=world.path("auth"))
+    third = world.commit("auth", {"b": "2\n"}, "Third")
+    world.submit("auth")
+    two = rounds(world)[-1]
+    assert (two.base, two.tip) == (base, third)
+    assert [c.message for c in two.commits] == ["Work\n", "Third\n"]
+    assert {len(c.patch) for c in two.commits} == {40}
+
+
+def test_a_message_is_no_patch(world: World) -> None:
+    """A message that looks like a log or a patch changes neither patch id nor text."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    hostile = f"One\n\ncommit {tip}\n{tip}\n\n\n diff\ndiff --git a/x b/x\n@@ -1 +1 @@\n+\tx\u00fc"
+    world.git(
+        "commit", "-q", "--amend", "--cleanup=verbatim", "-m", hostile, cwd=world.path("auth")
+    )
+    world.submit("auth")
+    one, two = rounds(world)
+    assert [c.message for c in two.commits] == [f"{hostile}\n"]
+    assert [c.patch for c in two.commits] == [c.patch for c in one.commits]

@@ -1,6 +1,8 @@
 """Patch ids: identify a patch in any commit that carries it, for approvals."""
 
+import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
@@ -22,12 +24,26 @@ SETTINGS = (
     "core.attributesFile=/dev/null",
 )
 OPTIONS = (
-    "--reverse", "--topo-order", "--no-merges", "--format=commit %H", "-p", "--full-index",
+    "--reverse", "--topo-order", "-p", "--full-index",
     "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative",
     "--no-indent-heuristic", "--diff-algorithm=myers", "--unified=3", "--inter-hunk-context=0",
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
     "--no-notes", "--no-show-signature", "--no-decorate", "-O/dev/null",
 )  # fmt: skip
+HEAD = b"commit "
+# Parents, author and message are indented, since patch-id takes a line that begins with an id or
+# with "diff " for a new commit or a patch.
+TEXT = "%n %P%w(0,1,1)%n%an <%ae>%n%B"
+
+
+class PatchedCommit(NamedTuple):
+    """A commit with its patch id, its author as `Name <mail>`, and its message."""
+
+    commit: Oid
+    patch: str
+    parents: tuple[Oid, ...]
+    author: str
+    message: str
 
 
 def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
@@ -47,18 +63,50 @@ def patches_by_commit(
 
     Without `walk` only the given commits count, not their ancestors.
     """
+    options = ["--no-merges", *["--ignore-missing"] * missing_ok, *["--no-walk"] * (not walk)]
+    log, patches = _read_patches(git, revisions, options)
+    commits = (Oid(line[7:].decode()) for line in log.split(b"\n") if line.startswith(HEAD))
+    return {commit: patches.get(commit, EMPTY) for commit in commits}
+
+
+def read_patched(git: Git, revisions: Sequence[str]) -> list[PatchedCommit]:
+    """Return the commits of any revisions with patch and text, oldest first; two processes.
+
+    Merges are included, with the patch EMPTY. Text is converted to UTF-8.
+    """
+    log, patches = _read_patches(git, revisions, ["--encoding=UTF-8"], text=TEXT)
+    found = []
+    lines = iter(log.split(b"\n"))
+    for line in lines:
+        if not line.startswith(HEAD):
+            continue
+        texts = []
+        for text in lines:
+            if not text.startswith(b" "):  # the empty line before the patch, or the end
+                break
+            texts.append(os.fsdecode(text[1:]))
+        commit = Oid(line[7:].decode())
+        parents = tuple(Oid(one) for one in texts[0].split())
+        message = "\n".join(texts[2:]).strip("\n") + "\n"
+        found.append(PatchedCommit(commit, patches.get(commit, EMPTY), parents, texts[1], message))
+    return found
+
+
+def _read_patches(
+    git: Git, revisions: Sequence[str], options: Sequence[str], *, text: str = ""
+) -> tuple[bytes, dict[Oid, str]]:
+    """Return the log with `text` below each id, and the patch ids of its commits."""
     bare = Git(require_repository(git.directory).common_dir)
     stdin = "".join(f"{revision}\n" for revision in revisions).encode()
-    options = ["--ignore-missing"] * missing_ok + ["--no-walk"] * (not walk)
     log = bare.run(
-        "--bare", "log", *OPTIONS, *options, "--stdin", stdin=stdin, settings=SETTINGS
-    ).out
+        "--bare", "log", f"--format=commit %H{text}", *OPTIONS, *options, "--stdin",
+        stdin=stdin, settings=SETTINGS,
+    ).out  # fmt: skip
     if not log:
-        return {}
+        return b"", {}
     out = bare.run("--bare", "patch-id", "--verbatim", stdin=log).text
-    by_commit = {commit: patch for patch, commit in (line.split() for line in out.splitlines())}
-    commits = (line[7:].decode() for line in log.split(b"\n") if line.startswith(b"commit "))
-    return {Oid(commit): by_commit.get(commit, EMPTY) for commit in commits}
+    pairs = (line.split() for line in out.splitlines())
+    return log, {Oid(commit): patch for patch, commit in pairs}
 
 
 def fingerprints(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
