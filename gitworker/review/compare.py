@@ -12,7 +12,6 @@ from gitworker.errors import NotFound
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import GitFailed
-from gitworker.review.reviewer import reviewer_of
 from gitworker.review.rounds import require_round
 from gitworker.review.rules_rounds import added_commit, has_same_commits, parse_rounds, without_same
 from gitworker.store.reviewing.marks import find_look
@@ -69,7 +68,7 @@ def render_comparison(found: Comparison, *, width: int | None, color: bool) -> s
 
 def _last_look(session: Session, worker: Worker, known: dict[int, Round]) -> Round:
     with session.store.read() as reader:
-        look = find_look(reader, reviewer_of(session), worker.worker_id, worker.task_id)
+        look = find_look(reader, session.actor, worker.worker_id, worker.task_id)
     if look is None:
         raise NotFound(
             f"you have not looked at the work of {worker.worker_id} yet",

@@ -9,7 +9,6 @@ from gitworker import clock
 from gitworker.errors import NotFound
 from gitworker.review.comments.draft import require_reviewable
 from gitworker.review.patch import read_patch
-from gitworker.review.reviewer import reviewer_of
 from gitworker.review.rounds import require_round
 from gitworker.review.rules_marks import choose
 from gitworker.store.reviewing.marks import clear_viewed, mark_viewed, viewed_among
@@ -46,7 +45,7 @@ def view(
             f"round {found.number} of {worker.worker_id} has no file or hunk {ascii(chosen)[:80]}",
             f"git worker review {worker.worker_id}",
         )
-    reviewer, now = reviewer_of(session), clock.now_ms()
+    reviewer, now = session.actor, clock.now_ms()
     with session.store.write() as writer:
         for id, path in hunks.items():
             if clear:

@@ -1,4 +1,7 @@
-"""The reviewer: git's user, or an agent that reviews."""
+"""The names of a reviewer: git's user, or an agent that reviews.
+
+Drafts, marks and looks are owned by the identity (`session.actor`), since git's user can change.
+"""
 
 import os
 
@@ -25,6 +28,6 @@ def reviewer_of_record(session: Session, memory: ReplayCache | None = None) -> s
     return ident.rpartition(">")[0] + ">"
 
 
-def reviewer_of(session: Session) -> str:
-    """Return the owner of drafts and marks: an agent's id, or git's user for a person."""
+def name_of(session: Session) -> str:
+    """Return the name of the caller for people: an agent's id, or git's user for a person."""
     return reviewer_of_record(session) if session.actor == HQ else session.actor

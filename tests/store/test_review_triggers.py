@@ -9,8 +9,8 @@ ROUND = (
     " VALUES (1, 'auth', 'login', 1, 'b', 't', '[]', 1)"
 )
 COMMENT = (
-    "INTO review_comments (id, worker_id, task_id, round, reviewer, text, created_at_ms,"
-    " state_changed_at_ms{column}) VALUES (1, 'auth', 'login', 1, 'ada', 'why', 1, 1{value})"
+    "INTO review_comments (id, worker_id, task_id, round, identity, reviewer, text, created_at_ms,"
+    " state_changed_at_ms{column}) VALUES (1, 'auth', 'login', 1, 'hq', 'ada', 'why', 1, 1{value})"
 )
 DRAFT = COMMENT.format(column="", value="")
 
@@ -24,6 +24,7 @@ def test_no_statement_bypasses_a_comment(bus: Path) -> None:
         "UPDATE OR IGNORE review_comments SET version = 1",
         "UPDATE review_comments SET id = 2",
         "UPDATE review_comments SET round = 2",
+        "UPDATE review_comments SET identity = 'qa'",
         f"INSERT OR REPLACE {DRAFT}",
         f"REPLACE {DRAFT}",
         "INSERT " + COMMENT.format(column=", state", value=", 'sent'").replace("(1,", "(7,"),

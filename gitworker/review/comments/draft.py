@@ -11,7 +11,7 @@ from gitworker.lifecycle.rules import may_judge
 from gitworker.repo.plumbing.objects import read_objects
 from gitworker.review.comments.rules_place import parse_place, quoted_lines
 from gitworker.review.comments.rules_steps import is_draft
-from gitworker.review.reviewer import reviewer_of
+from gitworker.review.reviewer import name_of
 from gitworker.review.rounds import require_round
 from gitworker.store.reviewing.comments import (
     NEW,
@@ -46,7 +46,13 @@ def comment(
     found = require_round(session, worker)
     lines = None if place is None else _read_place(session, found, place, is_old=is_old)
     new = NewComment(
-        worker.worker_id, worker.task, found.number, reviewer_of(session), _required(text), lines
+        worker.worker_id,
+        worker.task,
+        found.number,
+        session.actor,
+        name_of(session),
+        _required(text),
+        lines,
     )
     with session.store.write() as writer:
         return add_comment(writer, new, now=clock.now_ms())
@@ -89,7 +95,7 @@ def require_judge(session: Session, name: str) -> Worker:
 def require_comment(reader: Reader, session: Session, number: int) -> Comment:
     """Return a comment that the caller may see: one that was sent, or its own draft."""
     found = find_comment(reader, number)
-    if found is None or (is_draft(found.state) and found.reviewer != reviewer_of(session)):
+    if found is None or (is_draft(found.state) and found.identity != session.actor):
         raise NotFound(f"comment {number} does not exist", LIST)
     return found
 

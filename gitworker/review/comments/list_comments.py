@@ -10,7 +10,6 @@ from gitworker.observe.text import listing
 from gitworker.review.comments.anchors import Anchored, find_anchors
 from gitworker.review.comments.comment_json import json_anchored
 from gitworker.review.comments.rules_steps import is_draft
-from gitworker.review.reviewer import reviewer_of
 from gitworker.review.rounds import find_round
 from gitworker.store.reviewing.comments import comments_of, is_read
 from gitworker.store.reviewing.rounds import rounds_of
@@ -52,9 +51,7 @@ def _comments_of(session: Session, worker: Worker) -> tuple[Anchored, ...]:
     with session.store.read() as reader:
         stored = comments_of(reader, worker.worker_id, worker.task_id)
         rounds = rounds_of(reader, worker.worker_id, worker.task_id)
-    drafts = [one for one in stored if is_draft(one.state)]
-    owner = reviewer_of(session) if drafts else ""
-    seen = [one for one in stored if one not in drafts or one.reviewer == owner]
+    seen = [one for one in stored if not is_draft(one.state) or one.identity == session.actor]
     return find_anchors(session.git, seen, rounds)
 
 

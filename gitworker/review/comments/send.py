@@ -13,6 +13,7 @@ from gitworker.lifecycle.rules import is_approved
 from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict
+from gitworker.model.ids import HQ
 from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.refs import read_refs
@@ -20,7 +21,7 @@ from gitworker.review.comments.draft import require_judge
 from gitworker.review.comments.move import move_comment
 from gitworker.review.comments.open_comments import comment_facts
 from gitworker.review.comments.rules_steps import is_draft, is_reopened
-from gitworker.review.reviewer import reviewer_of, reviewer_of_record
+from gitworker.review.reviewer import reviewer_of_record
 from gitworker.review.rounds import find_round, require_round
 from gitworker.states.comment_machine import CommentEvent
 from gitworker.store.records.reviews import record_review
@@ -42,6 +43,7 @@ from gitworker.store.workers import (
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Writer
+    from gitworker.store.reviewing.rounds import Round
 
 CHANGES_REQUESTED, COMMENTED = "changes_requested", "commented"
 
@@ -72,10 +74,11 @@ def send(
     worker = require_judge(session, name)
     if verdict == CHANGES_REQUESTED and not _is_returned(worker):
         return _request_changes(session, worker, note=note)
-    reviewer, owner = reviewer_of_record(session), reviewer_of(session)
+    reviewer = reviewer_of_record(session)
     round = find_round(session, worker) if may_be_empty else require_round(session, worker)
+    draft = _new_draft(session, worker, round, note=note, reviewer=reviewer)
     with session.store.write() as writer:
-        drafts = _drafts(writer, worker, owner, note=note, round=round and round.number)
+        drafts = _drafts(writer, session, worker, draft=draft)
         if not drafts and may_be_empty:
             return SentReview(worker, verdict, ())
         if not drafts:
@@ -113,12 +116,13 @@ def _is_returned(worker: Worker) -> bool:
 
 
 def _request_changes(session: Session, worker: Worker, *, note: str) -> SentReview:
-    reviewer, owner = reviewer_of_record(session), reviewer_of(session)
+    reviewer = reviewer_of_record(session)
     tip = read_refs(session.git, [worker.ref]).get(worker.ref, "")
     round = find_round(session, worker)
     now = clock.now_ms()
+    draft = _new_draft(session, worker, round, note=note, reviewer=reviewer)
     with session.store.write() as writer:
-        drafts = _drafts(writer, worker, owner, note=note, round=round and round.number)
+        drafts = _drafts(writer, session, worker, draft=draft)
         note = note if round is None else _note(drafts)
         if is_approved(worker.state):
             worker = advance(
@@ -147,20 +151,29 @@ def _request_changes(session: Session, worker: Worker, *, note: str) -> SentRevi
     return SentReview(stored, CHANGES_REQUESTED, sent)
 
 
+def _new_draft(
+    session: Session, worker: Worker, round: Round | None, *, note: str, reviewer: str
+) -> NewComment | None:
+    """Return the note as a draft on the round as a whole; None without a note or a round."""
+    if not note or round is None:
+        return None
+    name = reviewer if session.actor == HQ else session.actor
+    return NewComment(worker.worker_id, worker.task, round.number, session.actor, name, note)
+
+
 def _drafts(
-    writer: Writer, worker: Worker, owner: str, *, note: str, round: int | None
+    writer: Writer, session: Session, worker: Worker, *, draft: NewComment | None
 ) -> list[Comment]:
-    """Return the reviewer's drafts, the note as one of them, and the comments that were reopened.
+    """Return the caller's drafts, `draft` as the last, and the comments that were reopened.
 
     A comment that was reopened is included until its author handles it.
     """
-    if note and round is not None:
-        new = NewComment(worker.worker_id, worker.task, round, owner, note)
-        add_comment(writer, new, now=clock.now_ms())
+    if draft is not None:
+        add_comment(writer, draft, now=clock.now_ms())
     return [
         one
         for one in comments_of(writer, worker.worker_id, worker.task_id)
-        if is_reopened(one.state) or (is_draft(one.state) and one.reviewer == owner)
+        if is_reopened(one.state) or (is_draft(one.state) and one.identity == session.actor)
     ]
 
 

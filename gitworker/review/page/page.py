@@ -13,7 +13,6 @@ from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.page.evidence import Evidence, read_evidence
 from gitworker.review.page.rules_order import FOLDED_BY, PageFile, folded_paths, order_files
 from gitworker.review.patch import read_patch
-from gitworker.review.reviewer import reviewer_of
 from gitworker.review.rounds import find_round, read_round
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.comments import comments_of
@@ -62,21 +61,20 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
     rounds = _read_rounds(session, worker, tip)
     now = rounds[-1]
     files = read_patch(session.git, now.base, now.tip)
-    reviewer = reviewer_of(session)
     with session.store.read() as reader:
         task = find_task(reader, worker.task)
         text = find_task_text(reader, worker.task)
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
         stored = comments_of(reader, worker.worker_id, worker.task_id)
         ids = [id for one in files for id in one.ids]
-        viewed = viewed_among(reader, reviewer, ids)
-    comments = [one for one in stored if not is_draft(one.state) or one.reviewer == reviewer]
+        viewed = viewed_among(reader, session.actor, ids)
+    comments = [one for one in stored if not is_draft(one.state) or one.identity == session.actor]
     paths = [one.path for one in files]
     evidence = read_evidence(session, worker, [now.tip, *([tip] if tip else [])], paths)
     if records_look and session.actor != worker.worker_id and not session.store.is_read_only:
         with session.store.write() as writer:
             record_look(
-                writer, reviewer, worker.worker_id, worker.task, base=now.base, tip=now.tip,
+                writer, session.actor, worker.worker_id, worker.task, base=now.base, tip=now.tip,
                 now=clock.now_ms(),
             )  # fmt: skip
     return ReviewPage(

@@ -20,11 +20,15 @@ class Place(NamedTuple):
 
 
 class NewComment(NamedTuple):
-    """A draft of a reviewer on a round; without a place it is about the round as a whole."""
+    """A draft on a round; without a place it is about the round as a whole.
+
+    `identity` owns it; `reviewer` is its name for people.
+    """
 
     worker: str
     task: str
     round: int
+    identity: str
     reviewer: str
     text: str
     place: Place | None = None
@@ -37,6 +41,7 @@ class Comment(NamedTuple):
     worker_id: str
     task_id: str
     round: int
+    identity: str
     reviewer: str
     place: Place | None
     text: str
@@ -55,7 +60,8 @@ def add_comment(writer: Writer, new: NewComment, *, now: int) -> Comment:
     place = new.place
     writer.run(
         "comments.insert",
-        worker=new.worker, task=new.task, round=new.round, reviewer=new.reviewer, text=new.text,
+        worker=new.worker, task=new.task, round=new.round, identity=new.identity,
+        reviewer=new.reviewer, text=new.text,
         path=None if place is None else json.dumps(place.path),
         side=NEW if place is None else place.side,
         first_line=None if place is None else place.first,

@@ -548,6 +548,7 @@ CREATE TABLE review_comments (
     worker_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
     round INTEGER NOT NULL,
+    identity TEXT NOT NULL,
     reviewer TEXT NOT NULL,
     path TEXT,
     side TEXT NOT NULL DEFAULT 'new' CHECK (side IN ('old', 'new')),
@@ -857,7 +858,8 @@ CREATE TRIGGER review_comments_update BEFORE UPDATE ON review_comments BEGIN
     SELECT RAISE(ABORT, 'gitworker: a comment keeps its id and its place')
     WHERE NEW.id IS NOT OLD.id OR NEW.worker_id IS NOT OLD.worker_id
         OR NEW.task_id IS NOT OLD.task_id OR NEW.round IS NOT OLD.round
-        OR NEW.reviewer IS NOT OLD.reviewer OR NEW.path IS NOT OLD.path
+        OR NEW.identity IS NOT OLD.identity OR NEW.reviewer IS NOT OLD.reviewer
+        OR NEW.path IS NOT OLD.path
         OR NEW.side IS NOT OLD.side OR NEW.first_line IS NOT OLD.first_line
         OR NEW.last_line IS NOT OLD.last_line OR NEW.quoted IS NOT OLD.quoted;
     SELECT RAISE(ABORT, 'gitworker: a comment that was sent keeps its words')

@@ -10,10 +10,14 @@ from gitworker.progress import Event, Notice
 from gitworker.review.comments.draft import comment, drop, edit
 from gitworker.review.comments.send import CHANGES_REQUESTED, reject, send
 from gitworker.review.comments.settle import handle, reopen, resolve
+from gitworker.review.compare import compare
+from gitworker.review.marks import view
+from gitworker.review.page.page import read_page
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.messages.mailbox import acknowledge_message, newest_seq
 from gitworker.store.reviewing.comments import OLD, is_read
-from tests.review.kit import begin, comments
+from gitworker.store.workers import load_worker
+from tests.review.kit import begin, comments, page
 from tests.workers.world import World, unchanged
 
 
@@ -149,6 +153,24 @@ def test_drafts_belong_to_their_reviewer(world: World) -> None:
     assert [one.text for one in send(world.session(place), "auth").comments] == ["of qa"]
     with unchanged(world, "not_allowed"):
         handle(world.session(place), draft.id + 1, answer="no")
+
+
+def test_drafts_and_marks_survive_another_name(world: World) -> None:
+    """Drafts, marks and the last look belong to the identity, also if git's user changes."""
+    begin(world)
+    draft = comment(world.session(), "auth", None, text="mine")
+    view(world.session(), "auth")
+    with world.session().store.read() as reader:
+        worker = load_worker(reader, "auth")
+    read_page(world.session(), worker, records_look=True)
+    world.git("config", "--global", "user.email", "ada@new.example")
+    shown = page(world)
+    assert [one.comment.id for one in shown.comments] == [draft.id]
+    assert len(shown.viewed) == 2
+    assert compare(world.session(), "auth").text == ""
+    (sent,) = send(world.session(), "auth").comments
+    assert (sent.identity, sent.reviewer) == ("hq", "Ada Tester <ada@example.org>")
+    assert world.messages("review_result")[0]["reviewer"] == "Ada Tester <ada@new.example>"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from gitworker.store.reviewing.rounds import (
 )
 
 PLACE = Place("src/\udcff\n.py", OLD, 3, 4, ("a\r", "b\udcff"))
-NEW = NewComment("auth", "login", 1, "Ada <a@x>", "why?", PLACE)
+NEW = NewComment("auth", "login", 1, "hq", "Ada <a@x>", "why?", PLACE)
 COMMITS = (RoundCommit(Oid("c1"), "p1", "Ada <a@x>", "One\n\nbody \udcff"),)
 
 

@@ -26,7 +26,8 @@ CREATE TRIGGER review_rounds_delete BEFORE DELETE ON review_rounds BEGIN
     SELECT RAISE(ABORT, 'gitworker: rounds are not deleted');
 END;
 
--- Comments on a round. `id` is the number that people use. `path` is a JSON text, since a path can
+-- Comments on a round. `id` is the number that people use. `identity` owns the draft, `reviewer` is
+-- its name for people. `path` is a JSON text, since a path can
 -- have any bytes; it is NULL for a comment on the round as a whole. `quoted` is a JSON array of the
 -- lines. `message_id` is the message that published it last, `answer` the author's, `reply` the
 -- words with which it was reopened.
@@ -35,6 +36,7 @@ CREATE TABLE review_comments (
     worker_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
     round INTEGER NOT NULL,
+    identity TEXT NOT NULL,
     reviewer TEXT NOT NULL,
     path TEXT,
     side TEXT NOT NULL DEFAULT 'new' CHECK (side IN ('old', 'new')),
@@ -65,7 +67,8 @@ CREATE TRIGGER review_comments_update BEFORE UPDATE ON review_comments BEGIN
     SELECT RAISE(ABORT, 'gitworker: a comment keeps its id and its place')
     WHERE NEW.id IS NOT OLD.id OR NEW.worker_id IS NOT OLD.worker_id
         OR NEW.task_id IS NOT OLD.task_id OR NEW.round IS NOT OLD.round
-        OR NEW.reviewer IS NOT OLD.reviewer OR NEW.path IS NOT OLD.path
+        OR NEW.identity IS NOT OLD.identity OR NEW.reviewer IS NOT OLD.reviewer
+        OR NEW.path IS NOT OLD.path
         OR NEW.side IS NOT OLD.side OR NEW.first_line IS NOT OLD.first_line
         OR NEW.last_line IS NOT OLD.last_line OR NEW.quoted IS NOT OLD.quoted;
     SELECT RAISE(ABORT, 'gitworker: a comment that was sent keeps its words')
@@ -83,7 +86,7 @@ CREATE TRIGGER review_comments_delete BEFORE DELETE ON review_comments BEGIN
     WHERE OLD.state IS NOT 'draft';
 END;
 
--- The hunks that a reviewer has viewed. `hunk` identifies the text of a hunk with its path.
+-- The hunks that a reviewer, an identity, has viewed. `hunk` identifies the text of a hunk with its path.
 CREATE TABLE review_marks (
     reviewer TEXT NOT NULL,
     hunk TEXT NOT NULL,
@@ -92,7 +95,7 @@ CREATE TABLE review_marks (
     PRIMARY KEY (reviewer, hunk)
 ) WITHOUT ROWID;
 
--- The version of a worker's branch that a reviewer has seen last.
+-- The version of a worker's branch that a reviewer, an identity, has seen last.
 CREATE TABLE review_looks (
     reviewer TEXT NOT NULL,
     worker_id TEXT NOT NULL,

@@ -1,20 +1,20 @@
 -- name: insert — a draft
-INSERT INTO review_comments (worker_id, task_id, round, reviewer, path, side, first_line, last_line,
-    quoted, text, created_at_ms, state_changed_at_ms)
-VALUES (:worker, :task, :round, :reviewer, :path, :side, :first_line, :last_line, :quoted, :text,
-    :now, :now);
+INSERT INTO review_comments (worker_id, task_id, round, identity, reviewer, path, side, first_line,
+    last_line, quoted, text, created_at_ms, state_changed_at_ms)
+VALUES (:worker, :task, :round, :identity, :reviewer, :path, :side, :first_line, :last_line,
+    :quoted, :text, :now, :now);
 
 -- name: inserted — the comment that this connection inserted last
 SELECT last_insert_rowid() AS id;
 
 -- name: by_id — one comment
-SELECT id, worker_id, task_id, round, reviewer, path, side, first_line, last_line, quoted, text,
-    created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
+SELECT id, worker_id, task_id, round, identity, reviewer, path, side, first_line, last_line, quoted,
+    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
 FROM review_comments WHERE id = :id;
 
 -- name: of_task — the comments on a worker's task, oldest first
-SELECT id, worker_id, task_id, round, reviewer, path, side, first_line, last_line, quoted, text,
-    created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
+SELECT id, worker_id, task_id, round, identity, reviewer, path, side, first_line, last_line, quoted,
+    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
 FROM review_comments WHERE worker_id = :worker AND task_id = :task ORDER BY id;
 
 -- name: set_text — other words of a draft
