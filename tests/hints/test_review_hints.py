@@ -43,7 +43,16 @@ def idle(world: World) -> None:
     by(W + "cancel auth")(world)
 
 
+def reopened(world: World) -> None:
+    """Open a comment again, without sending it."""
+    resolved(world)
+    by(W + "review reopen 1 -m No")(world)
+
+
 CASES = {
+    "handle-unsent": Case(
+        reopened, W + "review handled 1 -m Yes", W + "review list {}", at="auth", instead=True
+    ),
     "edit-sent": Case(
         sent, W + "review edit 1 -m No", W + "review comment {} -m <text>", instead=True
     ),

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def open_comment_lines(reader: Reader, worker: Worker, *, note: str = "") -> list[str]:
-    """Return the open comments on a worker's task; words that `note` has are not repeated."""
+    """Return the open comments on a worker's task that were sent; `note` is not repeated."""
     found = comments_of(reader, worker.worker_id, worker.task_id)
-    comments = [comment_facts(one) for one in found if is_open(one.state)]
+    comments = [comment_facts(one) for one in found if is_open(one.state) and one.message_id]
     return comment_lines({"comments": comments, "note": note})
 
 

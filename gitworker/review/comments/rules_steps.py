@@ -65,6 +65,15 @@ def handle_refusal(actor: str, worker: str, number: int) -> GitWorkerError | Non
     )
 
 
+def delivery_refusal(number: int, worker: str, *, is_delivered: bool) -> GitWorkerError | None:
+    """Return why a comment cannot be handled before its author gets it again, or None."""
+    if is_delivered:
+        return None
+    return Refused(
+        f"comment {number} was reopened and is not sent yet", f"git worker review list {worker}"
+    )
+
+
 def answer_refusal(number: int, *, has_commit: bool, answer: str) -> GitWorkerError | None:
     """Return why a comment cannot be handled without a commit and without words, or None."""
     if has_commit or answer:

@@ -65,7 +65,7 @@ def send(
     note: str = "",
     may_be_empty: bool = False,
 ) -> SentReview:
-    """Publish the caller's drafts and the reopened comments as one message to the author.
+    """Publish the caller's drafts and the comments that it reopened as one message to the author.
 
     `verdict` is COMMENTED or CHANGES_REQUESTED, which sends the work back as `reject` does. `note`
     becomes a comment on the round as a whole. Raises Refused if there is nothing to send, unless
@@ -164,7 +164,7 @@ def _new_draft(
 def _drafts(
     writer: Writer, session: Session, worker: Worker, *, draft: NewComment | None
 ) -> list[Comment]:
-    """Return the caller's drafts, `draft` as the last, and the comments that were reopened.
+    """Return the caller's drafts, `draft` as the last, and the comments that it reopened.
 
     A comment that was reopened is included until its author handles it.
     """
@@ -173,7 +173,8 @@ def _drafts(
     return [
         one
         for one in comments_of(writer, worker.worker_id, worker.task_id)
-        if is_reopened(one.state) or (is_draft(one.state) and one.identity == session.actor)
+        if (is_reopened(one.state) and one.reopened_by == session.actor)
+        or (is_draft(one.state) and one.identity == session.actor)
     ]
 
 

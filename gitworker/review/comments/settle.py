@@ -13,7 +13,9 @@ from gitworker.review.comments.draft import require_comment
 from gitworker.review.comments.move import move_comment
 from gitworker.review.comments.rules_steps import (
     answer_refusal,
+    delivery_refusal,
     handle_refusal,
+    is_reopened,
     repeats,
     require_step,
 )
@@ -56,6 +58,12 @@ def handle(
         raise refusal
     with session.store.write() as writer:
         current = require_comment(writer, session, number)
+        refusal = delivery_refusal(
+            number, found.worker_id,
+            is_delivered=not is_reopened(current.state) or current.message_id is not None,
+        )  # fmt: skip
+        if refusal is not None:
+            raise refusal
         set_answer(writer, current, commit=tip or "", answer=answer)
         return move_comment(
             writer, current, CommentEvent.HANDLE, actor=session.actor, commit=tip or "",
@@ -71,7 +79,8 @@ def resolve(session: Session, number: int) -> Comment:
 def reopen(session: Session, number: int, *, reply: str = "") -> Comment:
     """Record that a handled or resolved comment needs its author again.
 
-    The next `send` publishes it, with the words of `reply`.
+    The next `send` publishes it, with the words of `reply`. Again with words: they replace the
+    earlier ones.
     """
     return _settle(session, number, CommentEvent.REOPEN, reply=reply)
 
@@ -86,10 +95,13 @@ def _settle(
         )
         if refusal is not None:
             raise refusal
+        if reply and repeats(found.state, event):
+            set_reply(writer, found, reply, identity=session.actor)
+            return require_comment(writer, session, number)
         if _is_repeated(session, found, event):
             return found
         if reply is not None:
-            set_reply(writer, found, reply)
+            set_reply(writer, found, reply, identity=session.actor)
         return move_comment(writer, found, event, actor=session.actor, reply=reply or "")
 
 

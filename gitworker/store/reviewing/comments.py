@@ -53,6 +53,7 @@ class Comment(NamedTuple):
     handled_commit: str | None
     answer: str
     reply: str
+    reopened_by: str | None
 
 
 def add_comment(writer: Writer, new: NewComment, *, now: int) -> Comment:
@@ -105,9 +106,9 @@ def set_answer(writer: Writer, comment: Comment, *, commit: str, answer: str) ->
     writer.run("comments.set_answer", id=comment.id, commit_oid=commit, answer=answer)
 
 
-def set_reply(writer: Writer, comment: Comment, reply: str) -> None:
-    """Record the words with which a comment is reopened."""
-    writer.run("comments.set_reply", id=comment.id, reply=reply)
+def set_reply(writer: Writer, comment: Comment, reply: str, *, identity: str) -> None:
+    """Record the words with which a comment is reopened; the next review publishes them."""
+    writer.run("comments.set_reply", id=comment.id, reply=reply, identity=identity)
 
 
 def is_read(reader: Reader, comment: Comment) -> bool:

@@ -564,6 +564,7 @@ CREATE TABLE review_comments (
     handled_commit TEXT,
     answer TEXT NOT NULL DEFAULT '',
     reply TEXT NOT NULL DEFAULT '',
+    reopened_by TEXT,
     CHECK ((path IS NULL) = (first_line IS NULL)),
     CHECK ((path IS NULL) = (last_line IS NULL))
 );

@@ -8,6 +8,7 @@ from gitworker.observe.inbox.inbox import render_inbox
 from gitworker.observe.inbox.mail import read_mail
 from gitworker.progress import Event, Notice
 from gitworker.review.comments.draft import comment, drop, edit
+from gitworker.review.comments.open_comments import open_comment_lines
 from gitworker.review.comments.send import CHANGES_REQUESTED, reject, send
 from gitworker.review.comments.settle import handle, reopen, resolve
 from gitworker.review.compare import compare
@@ -105,6 +106,43 @@ def test_a_comment_is_reopened_and_resolved(world: World) -> None:
     events: list[Event] = []
     assert resolve(world.session(report=events.append), first.id).state == "resolved"
     assert events == [Notice(f"comment {first.id} is resolved already: nothing changed")]
+
+
+def test_the_words_of_a_reopening_arrive(world: World) -> None:
+    """A reopened comment is not handled before it is sent, and later words replace the first."""
+    begin(world)
+    first = comment(world.session(), "auth", "code.py:5", text="why?")
+    send(world.session(), "auth")
+    mine = world.path("auth")
+    handle(world.session(mine), first.id, answer="so")
+    reopen(world.session(), first.id, reply="no")
+    assert open_comment_lines_of(world) == []
+    with unchanged(world, "refused"):
+        handle(world.session(mine), first.id, answer="so")
+    assert reopen(world.session(), first.id, reply="not yet").reply == "not yet"
+    send(world.session(), "auth")
+    assert world.messages("review_result")[-1]["comments"][0]["reply"] == "not yet"
+    assert open_comment_lines_of(world)[-1] == "    not yet"
+    assert handle(world.session(mine), first.id, answer="so").state == "handled"
+
+
+def test_a_reopening_is_sent_by_its_reviewer(world: World) -> None:
+    """Another reviewer does not send a comment that was reopened."""
+    begin(world)
+    place = world.working("qa", "check", {"b": "1\n"})
+    first = comment(world.session(), "auth", None, text="why?")
+    send(world.session(), "auth")
+    resolve(world.session(), first.id)
+    reopen(world.session(), first.id, reply="no")
+    with unchanged(world, "nothing_to_send", Refused):
+        send(world.session(place), "auth")
+    assert [one.id for one in send(world.session(), "auth").comments] == [first.id]
+
+
+def open_comment_lines_of(world: World) -> list[str]:
+    """Return the open comments of auth as its prompt has them."""
+    with world.session().store.read() as reader:
+        return open_comment_lines(reader, load_worker(reader, "auth"))
 
 
 def test_requested_changes_reach_the_agent_without_open_comments(world: World) -> None:

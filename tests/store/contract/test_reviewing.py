@@ -119,7 +119,12 @@ def test_a_sent_comment_keeps_its_words(store: Store) -> None:
         drop_comment(writer, comment)
         set_message(writer, comment, "m1")
         set_answer(writer, comment, commit="c9", answer="done")
-        set_reply(writer, comment, "not yet")
+        set_reply(writer, comment, "not yet", identity="hq")
+    found = find_comment(store, comment.id)
+    assert found is not None
+    assert (found.message_id, found.reopened_by, is_read(store, found)) == (None, "hq", False)
+    with store.write() as writer:
+        set_message(writer, comment, "m1")
     found = find_comment(store, comment.id)
     assert found is not None
     assert (found.text, found.message_id, found.handled_commit) == ("why?", "m1", "c9")

@@ -30,7 +30,8 @@ END;
 -- its name for people. `path` is a JSON text, since a path can
 -- have any bytes; it is NULL for a comment on the round as a whole. `quoted` is a JSON array of the
 -- lines. `message_id` is the message that published it last, `answer` the author's, `reply` the
--- words with which it was reopened.
+-- words with which `reopened_by` opened it again; no message has published them yet if
+-- `message_id` is NULL then.
 CREATE TABLE review_comments (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     worker_id TEXT NOT NULL,
@@ -52,6 +53,7 @@ CREATE TABLE review_comments (
     handled_commit TEXT,
     answer TEXT NOT NULL DEFAULT '',
     reply TEXT NOT NULL DEFAULT '',
+    reopened_by TEXT,
     CHECK ((path IS NULL) = (first_line IS NULL)),
     CHECK ((path IS NULL) = (last_line IS NULL))
 );

@@ -9,12 +9,14 @@ SELECT last_insert_rowid() AS id;
 
 -- name: by_id — one comment
 SELECT id, worker_id, task_id, round, identity, reviewer, path, side, first_line, last_line, quoted,
-    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
+    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply,
+    reopened_by
 FROM review_comments WHERE id = :id;
 
 -- name: of_task — the comments on a worker's task, oldest first
 SELECT id, worker_id, task_id, round, identity, reviewer, path, side, first_line, last_line, quoted,
-    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply
+    text, created_at_ms, state, version, state_changed_at_ms, message_id, handled_commit, answer, reply,
+    reopened_by
 FROM review_comments WHERE worker_id = :worker AND task_id = :task ORDER BY id;
 
 -- name: set_text — other words of a draft
@@ -29,8 +31,8 @@ UPDATE review_comments SET message_id = :message WHERE id = :id;
 -- name: set_answer — the commit and the words with which its author handles a comment
 UPDATE review_comments SET handled_commit = :commit_oid, answer = :answer WHERE id = :id;
 
--- name: set_reply — the words with which a comment is reopened
-UPDATE review_comments SET reply = :reply WHERE id = :id;
+-- name: set_reply — the words with which a comment is reopened, not published yet
+UPDATE review_comments SET reply = :reply, reopened_by = :identity, message_id = NULL WHERE id = :id;
 
 -- name: is_read — whether a worker has read the message that published a comment last
 SELECT NOT EXISTS (
