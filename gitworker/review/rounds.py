@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.errors import NotFound
 from gitworker.model.ids import Oid
 from gitworker.observe.workers.stack_base import own_fork_point
-from gitworker.repo.history.patch_ids import read_patched
+from gitworker.repo.history.patch_ids import EMPTY, read_patched
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.rounds import Round, RoundCommit, add_round, find_newest_round
@@ -50,6 +50,14 @@ def _find_base(session: Session, own: Sequence[PatchedCommit], tip: Oid, target:
         return own[0].parents[0] if own[0].parents else target
     done = session.git.run("merge-base", tip, target, ok=(0, 1))
     return Oid(done.text.strip()) if done.status == 0 else target
+
+
+def later_commits(now: Sequence[RoundCommit], before: Sequence[Round]) -> list[Oid]:
+    """Return the commits that no earlier round had, by id or by patch; an empty one is left out."""
+    earlier = [one for round in before for one in round.commits]
+    commits = {one.commit for one in earlier}
+    patches = {one.patch for one in earlier} | {EMPTY}
+    return [one.commit for one in now if one.commit not in commits and one.patch not in patches]
 
 
 def record_round(writer: Writer, worker: Worker, facts: RoundFacts, *, now: int) -> Round:

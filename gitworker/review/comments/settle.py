@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.lifecycle.rules import may_judge
-from gitworker.model.ids import Branch
-from gitworker.model.ref_names import ref_of
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.review.comments.draft import require_comment
@@ -19,12 +17,14 @@ from gitworker.review.comments.rules_steps import (
     repeats,
     require_step,
 )
+from gitworker.review.rounds import later_commits, read_round
 from gitworker.states.comment_machine import CommentEvent
 from gitworker.store.reviewing.comments import set_answer, set_reply
 from gitworker.store.reviewing.rounds import rounds_of
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
+    from gitworker.model.ids import Oid
     from gitworker.session import Session
     from gitworker.store.reviewing.comments import Comment
 
@@ -34,28 +34,28 @@ def handle(
 ) -> Comment:
     """Record that the author has handled a comment, by a commit or by an answer.
 
-    `commit` is by default the tip of the worker's branch. Raises Refused if nothing was committed
-    since the comment's round and there is no answer.
+    `commit` is by default the newest commit of the worker that no round had when the comment was
+    sent. Raises Refused if there is none, or if `commit` is no such one, and there is no answer. An
+    answer to a handled comment replaces the earlier one.
     """
     with session.store.read() as reader:
         found = require_comment(reader, session, number)
-        worker = find_worker(reader, found.worker_id)
-        rounds = rounds_of(reader, found.worker_id, found.task_id)
     refusal = handle_refusal(session.actor, found.worker_id, number)
     if refusal is not None:
         raise refusal
-    if not answer and _is_repeated(session, found, CommentEvent.HANDLE):
+    if repeats(found.state, CommentEvent.HANDLE) and answer:
+        return _replace_answer(session, number, answer)
+    if _is_repeated(session, found, CommentEvent.HANDLE):
         return found
     require_step(number, found.worker_id, found.state, CommentEvent.HANDLE)
-    sent_on = next((one.tip for one in rounds if one.number == found.round), None)
-    tip = None
-    if commit is not None:
-        tip = session.git.require_oid(commit)
-    elif worker is not None and worker.branch and worker.task_id == found.task_id:
-        tip = find_ref(session.git, ref_of(Branch(worker.branch)))
-    refusal = answer_refusal(number, has_commit=tip not in (None, sent_on), answer=answer)
+    named = None if commit is None else session.git.require_oid(commit)
+    work = _later_work(session, found)
+    refusal = answer_refusal(
+        number, has_commit=bool(work) if named is None else named in work, answer=answer
+    )
     if refusal is not None:
         raise refusal
+    oid = named or (work[-1] if work else "")
     with session.store.write() as writer:
         current = require_comment(writer, session, number)
         refusal = delivery_refusal(
@@ -64,11 +64,36 @@ def handle(
         )  # fmt: skip
         if refusal is not None:
             raise refusal
-        set_answer(writer, current, commit=tip or "", answer=answer)
+        set_answer(writer, current, commit=oid, answer=answer)
         return move_comment(
-            writer, current, CommentEvent.HANDLE, actor=session.actor, commit=tip or "",
-            answer=answer,
-        )  # fmt: skip
+            writer, current, CommentEvent.HANDLE, actor=session.actor, commit=oid, answer=answer
+        )
+
+
+def _later_work(session: Session, comment: Comment) -> list[Oid]:
+    """Return the worker's commits that no round had when the comment was sent or reopened.
+
+    Oldest first. A commit with the patch of an earlier one, such as after a rebase, is none.
+    """
+    with session.store.read() as reader:
+        worker = find_worker(reader, comment.worker_id)
+        rounds = rounds_of(reader, comment.worker_id, comment.task_id)
+    if worker is None or not worker.branch or worker.task_id != comment.task_id:
+        return []
+    tip = find_ref(session.git, worker.ref)
+    target = find_ref(session.git, session.target_of(worker))
+    if tip is None or target is None:
+        return []
+    now = read_round(session, worker, tip=tip, target=target).commits
+    before = [one for one in rounds if one.created_at_ms <= comment.state_changed_at_ms]
+    return later_commits(now, before)
+
+
+def _replace_answer(session: Session, number: int, answer: str) -> Comment:
+    with session.store.write() as writer:
+        current = require_comment(writer, session, number)
+        set_answer(writer, current, commit=current.handled_commit or "", answer=answer)
+        return require_comment(writer, session, number)
 
 
 def resolve(session: Session, number: int) -> Comment:

@@ -145,6 +145,34 @@ def open_comment_lines_of(world: World) -> list[str]:
         return open_comment_lines(reader, load_worker(reader, "auth"))
 
 
+def test_old_work_handles_nothing(world: World) -> None:
+    """An earlier commit, a rebase or the commit before a reopening needs an answer."""
+    begin(world)
+    old = world.tip("auth/login")
+    place = world.path("auth")
+    first = comment(world.session(), "auth", "code.py:5", text="why?")
+    send(world.session(), "auth")
+    world.advance({"other": "x\n"})
+    base = world.tip()
+    world.git("rebase", "-q", "main", cwd=place)
+    for named in (None, old, base, world.tip("auth/login")):
+        with unchanged(world, "refused"):
+            handle(world.session(place), first.id, commit=named)
+    work = world.commit("auth", {"code.py": "x\n"})
+    with unchanged(world, "refused"):
+        handle(world.session(place), first.id, commit=old)
+    assert handle(world.session(place), first.id).handled_commit == work
+    world.submit("auth")
+    reopen(world.session(), first.id, reply="no")
+    send(world.session(), "auth")
+    for named in (None, work):
+        with unchanged(world, "refused"):
+            handle(world.session(place), first.id, commit=named)
+    assert handle(world.session(place), first.id, answer="so").handled_commit == ""
+    changed = handle(world.session(place), first.id, answer="so it is")
+    assert (changed.state, changed.answer) == ("handled", "so it is")
+
+
 def test_requested_changes_reach_the_agent_without_open_comments(world: World) -> None:
     """The prompt of the next run has the request also if every comment is resolved."""
     begin(world)

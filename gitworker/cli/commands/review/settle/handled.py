@@ -14,7 +14,7 @@ from gitworker.review.comments.comment_json import json_comment
 @message_options("The answer to the reviewer.")
 @click.option(
     "--commit", type=Text(), metavar="REV",
-    help="The commit that handles it.  [default: the newest on the branch]",
+    help="The commit that handles it.  [default: the newest new one on the branch]",
 )  # fmt: skip
 @click.pass_obj
 def command(
@@ -22,8 +22,9 @@ def command(
 ) -> None:
     """Record that you have dealt with a comment.
 
-    For the author of the work. The commit is recorded with the comment; if there is no new one, -m
-    gives the answer.
+    For the author of the work. The commit is recorded with the comment; if no commit was
+    made since the comment was sent, -m gives the answer. A rebased commit is not new. With -m on a
+    handled comment, the answer is replaced.
 
     \b
       git worker review handled 3
