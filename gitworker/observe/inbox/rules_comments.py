@@ -55,6 +55,6 @@ def _lines_of(comment: dict[str, Any], note: str) -> list[str]:
         lines.append(f"    > … {len(quoted) - QUOTED_SHOWN} more lines")
     for key in ("text", "reply"):
         text = str(comment.get(key) or "")
-        if text and not (path is None and text in note):
+        if text and not (path is None and text == note):
             lines += [f"    {line}" for line in text.split("\n")]
     return lines

@@ -23,6 +23,7 @@ def test_lines_of_comments() -> None:
         "comment 4 on the change as a whole"
     ]
     assert comment_lines({"comments": [whole]})[1:] == ["    why"]
+    assert comment_lines({"comments": [whole], "note": "why not"})[1:] == ["    why"]
 
 
 @pytest.mark.parametrize(
