@@ -153,3 +153,14 @@ def test_arguments_in_messages_and_hints(scene: Scene, words: str) -> None:
         assert answer.status != 70, answer
         require_plain(answer.out)
         require_plain(answer.err)
+
+
+def test_a_review_of_a_name_that_is_not_utf8(scene: Scene) -> None:
+    """A comment and a mark are accepted on a file whose name is not UTF-8."""
+    name = "caf\udce9.txt"
+    worktree = scene.spawn("auth", "t1")
+    scene.commit(worktree, name)
+    ok(worktree, "done")
+    assert ok(scene.root, "review", "comment", "auth", f"./{name}:1", "-m", "why?") == "1"
+    assert ok(scene.root, "review", "viewed", "auth", name) == "1 of 1 viewed"
+    ok(scene.root, "review", "send", "auth")

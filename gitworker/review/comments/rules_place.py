@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import Invalid, NotFound
@@ -22,11 +23,17 @@ class Lines(NamedTuple):
 
 
 def parse_place(text: str) -> Lines:
-    """Return `FILE:LINE` or `FILE:LINE-LINE` as lines; raise Invalid for other texts."""
+    """Return `FILE:LINE` or `FILE:LINE-LINE` as lines, with a normalized path.
+
+    Raises Invalid for other texts, and for a path outside the repository.
+    """
     path, colon, numbers = text.rpartition(":")
     first, dash, last = numbers.partition("-")
     if not (path and colon and _is_number(first) and (_is_number(last) if dash else not last)):
         raise Invalid(f"{ascii(text)[:80]} is not FILE:LINE or FILE:LINE-LINE", USAGE, code="usage")
+    path = posixpath.normpath(path)
+    if path.startswith(("/", "../")) or path in (".", ".."):
+        raise Invalid(f"{ascii(path)[:80]} is not a path in the repository", USAGE, code="usage")
     found = Lines(path, int(first), int(last or first))
     if not 0 < found.first <= found.last:
         raise Invalid(f"{first}{dash}{last} is not a range of lines", USAGE, code="usage")

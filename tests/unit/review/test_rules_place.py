@@ -16,6 +16,7 @@ from gitworker.review.comments.rules_place import (
     ("text", "place"),
     [
         ("a.py:3", Lines("a.py", 3, 3)), ("a:b:3-5", Lines("a:b", 3, 5)),
+        ("./a.py:3", Lines("a.py", 3, 3)), ("d//e/../a:1", Lines("d/a", 1, 1)),
         ("dir/ü x:10-10", Lines("dir/ü x", 10, 10)),
     ],
 )  # fmt: skip
@@ -24,7 +25,7 @@ def test_places(text: str, place: Lines) -> None:
     assert parse_place(text) == place
 
 
-@pytest.mark.parametrize("text", ["a", "a:", ":3", "a:3-", "a:-3", "a:x", "a:0", "a:5-4", "a:²"])
+@pytest.mark.parametrize("text", ["a", "a:", ":3", "a:3-", "a:-3", "a:x", "a:0", "a:5-4", "a:²", "/a:1", "../a:1", ".:1"])
 def test_other_texts_are_refused(text: str) -> None:
     """A text without a path, a colon and a range of lines is Invalid."""
     with pytest.raises(Invalid):

@@ -4,13 +4,13 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.options import GitworkerCommand, Text, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.review.marks import json_marks
 
 
 @click.command("viewed", cls=GitworkerCommand)
 @worker_argument()
-@click.argument("chosen", type=Text(), required=False, metavar="[FILE|HUNK]")
+@click.argument("chosen", type=str, required=False, metavar="[FILE|HUNK]")
 @click.option("--clear", is_flag=True, help="Clear the marks instead.")
 @click.pass_obj
 def command(call: CommandLine, worker: str, chosen: str | None, clear: bool) -> None:

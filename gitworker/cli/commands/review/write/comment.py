@@ -5,14 +5,14 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import message_options
-from gitworker.cli.options import GitworkerCommand, Text, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.cli.shell.words import read_words
 from gitworker.review.comments.comment_json import json_comment
 
 
 @click.command("comment", cls=GitworkerCommand)
 @worker_argument()
-@click.argument("place", type=Text(), required=False, metavar="[FILE:LINE[-LINE]]")
+@click.argument("place", type=str, required=False, metavar="[FILE:LINE[-LINE]]")
 @message_options("The comment.")
 @click.option("--old", "is_old", is_flag=True, help="The lines are those before the change.")
 @click.pass_obj
