@@ -46,6 +46,7 @@ def compare(session: Session, name: str, rounds: str | None = None) -> Compariso
     newest = require_round(session, worker)
     with session.store.read() as reader:
         known = {one.number: one for one in rounds_of(reader, worker.worker_id, worker.task_id)}
+    known[newest.number] = newest
     if rounds is None:
         label, old, new = "your last look", _last_look(session, worker, known), newest
     else:
@@ -82,7 +83,7 @@ def _require(worker: Worker, known: dict[int, Round], number: int) -> Round:
     if number not in known:
         raise NotFound(
             f"worker {worker.worker_id} has {len(known)} rounds: round {number} does not exist",
-            f"git worker review list {worker.worker_id}",
+            f"git worker review {worker.worker_id}",
         )
     return known[number]
 

@@ -39,7 +39,7 @@ def view(
     worker = require_reviewable(session, name)
     found = require_round(session, worker)
     files = read_patch(session.git, found.base, found.tip)
-    hunks = choose(files, chosen)
+    hunks = choose(files, chosen, worker=worker.worker_id)
     if not hunks:
         raise NotFound(
             f"round {found.number} of {worker.worker_id} has no file or hunk {ascii(chosen)[:80]}",

@@ -82,7 +82,8 @@ def require_round(session: Session, worker: Worker) -> Round:
 def find_round(session: Session, worker: Worker) -> Round | None:
     """Return the newest round of a worker's task, or None.
 
-    Work that an older version of gitworker took in gets its round now.
+    Work that an older version of gitworker took in gets its round now; a
+    store that is read-only keeps none.
     """
     with session.store.read() as reader:
         found = find_newest_round(reader, worker.worker_id, worker.task_id)
@@ -93,5 +94,7 @@ def find_round(session: Session, worker: Worker) -> Round | None:
     if tip is None or target is None:
         return None
     facts = read_round(session, worker, tip=tip, target=target)
+    if session.store.is_read_only:
+        return Round(1, facts.base, facts.tip, facts.commits, review.ts_ms)
     with session.store.write() as writer:
         return record_round(writer, worker, facts, now=review.ts_ms)

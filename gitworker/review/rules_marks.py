@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHORTEST = 4
 
 
-def choose(files: Sequence[FilePatch], chosen: str | None) -> dict[str, str]:
+def choose(files: Sequence[FilePatch], chosen: str | None, *, worker: str) -> dict[str, str]:
     """Return the ids of the hunks that a reviewer names, with their paths.
 
     `chosen` is a path before or after the change, or the beginning of one id; None names all.
@@ -33,6 +33,6 @@ def choose(files: Sequence[FilePatch], chosen: str | None) -> dict[str, str]:
     if len(found) > 1:
         raise Invalid(
             f"{chosen} is the beginning of {len(found)} hunks: write more of it",
-            "git worker review viewed -h",
+            f"git worker review {worker}",
         )
     return found

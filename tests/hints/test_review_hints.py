@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.hints.case import Case, by, check
+from gitworker.errors import Invalid
+from gitworker.review.rules_marks import choose
+from gitworker.review.rules_patch import FilePatch, Hunk, RawChange
+from tests.hints.case import Case, by, check, check_error
 from tests.workers.world import World
 
 W = "git worker "
@@ -43,6 +46,14 @@ def idle(world: World) -> None:
     by(W + "cancel auth")(world)
 
 
+def renamed(world: World) -> None:
+    """Let auth wait for the review of a file that it renamed."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("mv", "README", "README.md", cwd=place)
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+
+
 def reopened(world: World) -> None:
     """Open a comment again, without sending it."""
     resolved(world)
@@ -50,6 +61,12 @@ def reopened(world: World) -> None:
 
 
 CASES = {
+    "renamed": Case(
+        renamed,
+        W + "review comment auth README:1 -m Why",
+        W + "review comment {} {} --old -m <text>",
+        instead=True,
+    ),
     "handle-unsent": Case(
         reopened, W + "review handled 1 -m Yes", W + "review list {}", at="auth", instead=True
     ),
@@ -64,7 +81,7 @@ CASES = {
     "resolve-draft": Case(drafted, W + "review resolve 1", W + "review send {}"),
     "not-the-author": Case(sent, W + "review handled 1 -m Yes", W + "show {}", at="docs"),
     "nothing-to-send": Case(reviewed, W + "review send auth", W + "review comment {} -m <text>"),
-    "no-such-round": Case(reviewed, W + "review diff auth --round 1..7", W + "review list {}"),
+    "no-such-round": Case(reviewed, W + "review diff auth --round 1..7", W + "review {}"),
     "no-look": Case(reviewed, W + "review diff auth", W + "review {}"),
     "no-such-hunk": Case(reviewed, W + "review viewed auth other.py", W + "review {}"),
     "inbox": Case(
@@ -79,3 +96,13 @@ CASES = {
 def test_the_hint_of_a_review_helps(quiet: World, name: str) -> None:
     """The command in this state prints the hint, and the hint helps."""
     check(quiet, CASES[name])
+
+
+def test_the_hint_about_an_ambiguous_hunk_helps(quiet: World) -> None:
+    """The beginning of two ids leads to the page that shows both."""
+    reviewed(quiet)
+    hunks = tuple(Hunk(f"abcd{end}", 1, 1, 1, 1, "", ()) for end in "12")
+    files = [FilePatch(RawChange("M", "", "", "", "", "a", "a"), False, hunks, None)]
+    with pytest.raises(Invalid) as caught:
+        choose(files, "abcd", worker="auth")
+    check_error(quiet, caught.value, W + "review {}")

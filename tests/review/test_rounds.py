@@ -1,6 +1,12 @@
 """Rounds are recorded at the hand-in."""
 
+import sqlite3
+from contextlib import closing
+
+from gitworker.review.page.page import read_page
 from gitworker.store.reviewing.rounds import Round, rounds_of
+from gitworker.store.sqlite.database import Database
+from gitworker.store.workers import load_worker
 from tests.workers.world import World
 
 
@@ -78,3 +84,20 @@ def test_a_message_is_no_patch(world: World) -> None:
     one, two = rounds(world)
     assert [c.message for c in two.commits] == [f"{hostile}\n"]
     assert [c.patch for c in two.commits] == [c.patch for c in one.commits]
+
+
+def test_a_round_of_an_older_version_is_shown_without_a_write(world: World) -> None:
+    """A read-only store shows the round of work handed in without one, and keeps none."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    session = world.session()
+    with closing(sqlite3.connect(session.paths.database)) as connection:
+        connection.execute("DROP TRIGGER review_rounds_delete")
+        connection.execute("DELETE FROM review_rounds")
+        connection.commit()
+    assert isinstance(session.store, Database)
+    session.store.is_read_only = True
+    with session.store.read() as reader:
+        worker = load_worker(reader, "auth")
+    shown = read_page(session, worker, records_look=True)
+    assert (shown.round.number, shown.round.tip) == (1, world.tip("auth/login"))
+    assert rounds(world) == []

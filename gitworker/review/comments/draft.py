@@ -13,6 +13,7 @@ from gitworker.review.comments.rules_place import parse_place, quoted_lines
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.reviewer import name_of
 from gitworker.review.rounds import require_round
+from gitworker.rules_text import one_line, quoted
 from gitworker.store.reviewing.comments import (
     NEW,
     OLD,
@@ -44,7 +45,7 @@ def comment(
     """
     worker = require_reviewable(session, name)
     found = require_round(session, worker)
-    lines = None if place is None else _read_place(session, found, place, is_old=is_old)
+    lines = None if place is None else _read_place(session, worker, found, place, is_old=is_old)
     new = NewComment(
         worker.worker_id,
         worker.task,
@@ -110,11 +111,20 @@ def _require_own_draft(reader: Reader, session: Session, number: int) -> Comment
     return found
 
 
-def _read_place(session: Session, found: Round, text: str, *, is_old: bool) -> Place:
+def _read_place(
+    session: Session, worker: Worker, found: Round, text: str, *, is_old: bool
+) -> Place:
     lines = parse_place(text)
     commit = found.base if is_old else found.tip
-    (content,) = read_objects(session.git, [f"{commit}:{lines.path}"])
+    names = [f"{one}:{lines.path}" for one in (found.base, found.tip)]
+    old, new = read_objects(session.git, names)
+    content = old if is_old else new
     label = f"{'the base' if is_old else 'the tip'} of round {found.number} ({commit[:10]})"
+    if content is None and old is not None:
+        raise NotFound(
+            f"{one_line(lines.path)} does not exist in {label}",
+            f"git worker review comment {worker.worker_id} {quoted(text)} --old -m <text>",
+        )
     quote = quoted_lines(lines, content, label=label)
     return Place(lines.path, OLD if is_old else NEW, lines.first, lines.last, quote)
 

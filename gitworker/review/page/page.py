@@ -90,9 +90,9 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
 
 def _read_rounds(session: Session, worker: Worker, tip: Oid | None) -> list[Round]:
     """Return all rounds, oldest first; without a hand-in the commits of the branch as round 0."""
-    if find_round(session, worker) is not None:
+    if (newest := find_round(session, worker)) is not None:
         with session.store.read() as reader:
-            return rounds_of(reader, worker.worker_id, worker.task_id)
+            return rounds_of(reader, worker.worker_id, worker.task_id) or [newest]
     target = find_ref(session.git, session.target)
     if tip is None or target is None:
         raise NotFound(

@@ -39,12 +39,13 @@ def test_attributes_fold_files() -> None:
 def test_named_hunks() -> None:
     """A file names its hunks, the beginning of an id names one, nothing names all."""
     files = [file("a", "abcd1", "abcd2"), file("b", "beef1")]
-    assert choose(files, None) == {"abcd1": "a", "abcd2": "a", "beef1": "b"}
-    assert choose(files, "b") == {"beef1": "b"}
-    assert choose(files, "beef") == {"beef1": "b"}
-    assert choose(files, "bee") == choose(files, "none") == {}
-    with pytest.raises(Invalid):
-        choose(files, "abcd")
+    assert choose(files, None, worker="auth") == {"abcd1": "a", "abcd2": "a", "beef1": "b"}
+    assert choose(files, "b", worker="auth") == {"beef1": "b"}
+    assert choose(files, "beef", worker="auth") == {"beef1": "b"}
+    assert choose(files, "bee", worker="auth") == choose(files, "none", worker="auth") == {}
+    with pytest.raises(Invalid) as caught:
+        choose(files, "abcd", worker="auth")
+    assert caught.value.hint == "git worker review auth"
 
 
 def test_rounds() -> None:

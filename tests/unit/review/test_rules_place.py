@@ -25,7 +25,9 @@ def test_places(text: str, place: Lines) -> None:
     assert parse_place(text) == place
 
 
-@pytest.mark.parametrize("text", ["a", "a:", ":3", "a:3-", "a:-3", "a:x", "a:0", "a:5-4", "a:²", "/a:1", "../a:1", ".:1"])
+@pytest.mark.parametrize(
+    "text", ["a", "a:", ":3", "a:3-", "a:-3", "a:x", "a:0", "a:5-4", "a:²", "/a:1", "../a:1", ".:1"]
+)
 def test_other_texts_are_refused(text: str) -> None:
     """A text without a path, a colon and a range of lines is Invalid."""
     with pytest.raises(Invalid):
