@@ -35,7 +35,7 @@ def handle(
     """Record that the author has handled a comment, by a commit or by an answer.
 
     `commit` is by default the newest commit of the worker that no round had when the comment was
-    sent. Raises Refused if there is none, or if `commit` is no such one, and there is no answer. An
+    sent. Raises Refused without such a commit, or if `commit` is another, and without an answer. An
     answer to a handled comment replaces the earlier one.
     """
     with session.store.read() as reader:
@@ -73,7 +73,7 @@ def handle(
 def _later_work(session: Session, comment: Comment) -> list[Oid]:
     """Return the worker's commits that no round had when the comment was sent or reopened.
 
-    Oldest first. A commit with the patch of an earlier one, such as after a rebase, is none.
+    Oldest first. A commit with the patch of an earlier one, as after a rebase, is left out.
     """
     with session.store.read() as reader:
         worker = find_worker(reader, comment.worker_id)
