@@ -9,6 +9,7 @@ from gitworker.store.api import Reader, Row, Store, Writer
 if TYPE_CHECKING:
     from gitworker.store.payloads.payload import Payload
 
+LAND = "land"  # the kind of operation by which the branch of a workstream lands
 LAST = 2**63 - 1  # no id is higher
 P = TypeVar("P")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.steps.workstream import move_workstream
+from gitworker.bus.steps.workstream import move_workstream, require_not_landing
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.model.ids import WORKSTREAM, Branch, Ref
@@ -116,6 +116,7 @@ def cancel(session: Session, name: str) -> Workstream:
         if is_cancelled(found.state):
             set_due(writer, name)  # an interrupted cancel continues
         else:
+            require_not_landing(writer, found)
             move_workstream(writer, found, WorkstreamEvent.USER_CANCELLED, actor=session.actor)
     attend(session)
     publish_changes(session)

@@ -29,17 +29,21 @@ from gitworker.repo.replay.replay import ReplayConflict, replay
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
-from gitworker.store.operations import begin_operation, load_operation
+from gitworker.states.workstream_machine import derive_workstream_state
+from gitworker.store.operations import LAND, begin_operation, load_operation
 from gitworker.store.payloads.payload import MergeData
+from gitworker.store.planning.workstreams import shares_of
 from gitworker.store.records.landings import all_landings
 from gitworker.tasks.queue.join import require_workstream
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
 from gitworker.verify.verify_once import verify_once
+from gitworker.workstreams.rules_workstream import validation_refusal
 from gitworker.worktrees.pool.pool import lender
 
 if TYPE_CHECKING:
     from gitworker.landing.pushing import Pushing
+    from gitworker.store.api import Reader
     from gitworker.store.operations import Operation
     from gitworker.store.planning.workstreams import Workstream
     from gitworker.verify.verify import Verdict
@@ -58,9 +62,9 @@ def land_branch(session: Session, stored: Workstream) -> Verdict:
     """Verify a workstream's branch on top of the target and land it; return the last verdict.
 
     If the verdict is bad, nothing has moved. Raises Refused for a worker whose work is on the
-    branch; Conflict with the files if the branch conflicts with the target, or if the target keeps
-    moving; NotFound without the branch; the errors of the verify commands that cannot run, of the
-    target's checkout, and of the remote.
+    branch, and if a task has joined or started again meanwhile; Conflict with the files if the
+    branch conflicts with the target, or if the target keeps moving; NotFound without the branch;
+    the errors of the verify commands that cannot run, of the target's checkout, and of the remote.
     """
     _require_judge(session, stored)
     with hold_queue(session):
@@ -160,6 +164,19 @@ def _verify(session: Session, stored: Workstream, candidate: Candidate) -> Verdi
     return verdict
 
 
+def require_validating(reader: Reader, name: str) -> Workstream:
+    """Return a workstream whose final validation is next; raise Refused for another one.
+
+    A task that joins or starts again does not change the state: it is derived from the tasks.
+    """
+    found = require_workstream(reader, name)
+    derived = derive_workstream_state(shares_of(reader, name))
+    refusal = validation_refusal(name, found.state, derived, has_to_land=found.has_to_land)
+    if refusal is not None:
+        raise refusal
+    return found
+
+
 def with_commands(session: Session, commands: tuple[str, ...]) -> Session:
     """Return the session with commands that the user has given, to verify by."""
     left = tuple(name for name in session.settings.from_file if name != "verify_commands")
@@ -168,13 +185,14 @@ def with_commands(session: Session, commands: tuple[str, ...]) -> Session:
 
 
 def _is_unchanged(session: Session, stored: Workstream, candidate: Candidate) -> bool:
-    """Return whether target, branch and workstream are as they were when verified."""
+    """Return whether target and branch are as they were when verified.
+
+    Raises Refused if a task has joined or started again since, or the workstream has ended.
+    """
     with session.store.read() as reader:
-        found = require_workstream(reader, stored.id)
+        require_validating(reader, stored.id)
     return (
-        found.version == stored.version
-        and found.has_to_land
-        and find_ref(session.git, candidate.ref) == candidate.tip
+        find_ref(session.git, candidate.ref) == candidate.tip
         and find_ref(session.git, session.target) == candidate.base
     )
 
@@ -226,11 +244,16 @@ def _begin(session: Session, stored: Workstream, candidate: Candidate, *, remote
         target_ref=session.target, target_old=candidate.base, keep=False, rescue=kept,
         remote=session.settings.merge_remote if remote else None,
     )  # fmt: skip
-    with session.store.write() as writer:
-        number = begin_operation(
-            writer, "land", worker=WORKSTREAM, task=task, actor=session.actor,
-            now=clock.now_ms(), data=data,
-        )  # fmt: skip
+    try:
+        with session.store.write() as writer:
+            require_validating(writer, stored.id)
+            number = begin_operation(
+                writer, LAND, worker=WORKSTREAM, task=task, actor=session.actor,
+                now=clock.now_ms(), data=data,
+            )  # fmt: skip
+    except GitWorkerError:
+        change_refs(session.git, [f"delete {anchor}"], reason="gitworker: workstream")
+        raise
     crash_point("land.journal")
     return number
 

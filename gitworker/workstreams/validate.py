@@ -9,14 +9,13 @@ from gitworker.errors import GitWorkerError
 from gitworker.model.workstream import WorkstreamEvent
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import missing_target
-from gitworker.states.workstream_machine import derive_workstream_state
-from gitworker.store.planning.workstreams import set_workstream_error, shares_of
+from gitworker.store.planning.workstreams import set_workstream_error
 from gitworker.tasks.queue.join import require_workstream
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.verify.verify_once import verify_once
 from gitworker.workstreams.attend import attend
-from gitworker.workstreams.land import land_branch, with_commands
-from gitworker.workstreams.rules_workstream import is_complete, validation_refusal
+from gitworker.workstreams.land import land_branch, require_validating, with_commands
+from gitworker.workstreams.rules_workstream import is_complete
 from gitworker.worktrees.pool.pool import lender
 
 if TYPE_CHECKING:
@@ -49,12 +48,9 @@ def validate(session: Session, name: str) -> Validation:
         follow_tasks(writer, name, actor=session.actor)
     with session.store.read() as reader:
         stored = require_workstream(reader, name)
-        derived = derive_workstream_state(shares_of(reader, name))
-    if is_complete(stored.state) and not stored.has_to_land:
-        return Validation(stored, "")
-    refusal = validation_refusal(name, stored.state, derived, has_to_land=stored.has_to_land)
-    if refusal is not None:
-        raise refusal
+        if is_complete(stored.state) and not stored.has_to_land:
+            return Validation(stored, "")
+        require_validating(reader, name)
     log = _land(session, stored) if stored.has_to_land else _validate(session, stored)
     attend(session)
     publish_changes(session)
@@ -99,13 +95,17 @@ def _validate(session: Session, stored: Workstream) -> str:
 def _record(
     session: Session, stored: Workstream, event: WorkstreamEvent | None, why: str, *, log: str = ""
 ) -> None:
-    """Record the outcome, unless another command has recorded one."""
+    """Record the outcome, unless another command has recorded one.
+
+    Raises Refused if a task has started again since.
+    """
     with session.store.write() as writer:
         found = require_workstream(writer, stored.id)
         if found.version != stored.version:
             return
         set_workstream_error(writer, stored.id, why)
         if event is not None:
+            require_validating(writer, stored.id)
             move_workstream(
                 writer, found, event, actor=session.actor,
                 metadata={"reason": why, "log": log} if log or why else None,

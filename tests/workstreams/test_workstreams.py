@@ -1,6 +1,8 @@
 """Workstreams: their state follows from their tasks, and the end of one is carried out."""
 
 import json
+import shlex
+import sys
 
 import pytest
 
@@ -60,6 +62,13 @@ def follow_hint(world: World, hint: str | None) -> None:
     assert hint is not None
     assert follow(Printed([hint], str(world.root)), hint) is None
     note(hint, "")
+
+
+def by_command(world: World, *commands: str) -> str:
+    """Return a line of shell that runs commands of ours in the main checkout, in a process."""
+    ours = [f"{shlex.quote(sys.executable)} -m gitworker {one}" for one in commands]
+    clean = "unset $(git rev-parse --local-env-vars)"
+    return f"{clean}; cd {shlex.quote(str(world.root))} && {{ {'; '.join(ours)}; }}"
 
 
 def test_a_life(world: World) -> None:
@@ -164,6 +173,17 @@ def test_a_restart_during_the_validation(world: World) -> None:
     assert state(world) == "validating"
     with pytest.raises(Refused, match="has tasks that are not complete"):
         validate(world.session(), "login")
+
+
+def test_a_restart_while_the_commands_run(world: World) -> None:
+    """A validation that passes completes nothing if a task was started again meanwhile."""
+    make(world, "login", by_command(world, "task restart form"))
+    add(world, "form", workstream_id="login")
+    world.approved("auth", "form", {"form.py": "1\n"})
+    world.land("auth")
+    with pytest.raises(Refused, match="has tasks that are not complete"):
+        validate(world.session(), "login")
+    assert (state(world), world.task("form").status) == ("validating", "READY")
 
 
 def test_a_cancel(world: World) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.steps.record import record_transition, transition_time
+from gitworker.errors import Refused
 from gitworker.model.message import MessageType
 from gitworker.model.task import TaskStatus
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
@@ -19,8 +20,10 @@ from gitworker.states.workstream_machine import (
     ENDED,
     derive_workstream_state,
     derived_events,
+    is_validating,
     workstream_transition,
 )
+from gitworker.store.operations import LAND, unfinished_operations
 from gitworker.store.planning.workstreams import (
     Workstream,
     find_workstream,
@@ -35,18 +38,35 @@ from gitworker.store.planning.workstreams import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitworker.store.api import Writer
+    from gitworker.store.api import Reader, Writer
 
 
 def follow_tasks(writer: Writer, name: str, *, actor: str) -> None:
-    """Bring a workstream into the state that its tasks imply, if the machine allows it."""
+    """Bring a workstream into the state that its tasks imply, if the machine allows it.
+
+    Raises Refused if a task is open while the branch lands: no task joins or starts again then.
+    """
     found = find_workstream(writer, name)
     if found is None:
         return
     derived = derive_workstream_state(shares_of(writer, name))
+    if not is_validating(derived):
+        require_not_landing(writer, found)
     for event in derived_events(found.state, derived):
         found = move_workstream(writer, found, event, actor=actor)
     set_due(writer, name)
+
+
+def require_not_landing(reader: Reader, workstream: Workstream) -> None:
+    """Raise Refused between the beginning of a branch's landing and its record."""
+    if workstream.has_to_land and any(
+        one.kind == LAND and one.task_id == workstream.id for one in unfinished_operations(reader)
+    ):
+        raise Refused(
+            f"workstream {workstream.id} is landing now, so it and its tasks cannot change",
+            f"git worker workstream show {workstream.id}",
+            code="moved_on",
+        )
 
 
 def move_workstream(

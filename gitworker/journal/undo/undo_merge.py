@@ -18,7 +18,6 @@ from gitworker.journal.undo.reassign import RestoredWorker, StateBefore, assign_
 from gitworker.journal.undo.restore import bring_back, path_exists
 from gitworker.journal.undo.rules_undo import is_completed, listed
 from gitworker.journal.undo.undo_window import (
-    LAND,
     UndoWindow,
     bring_branch_back,
     read_window,
@@ -46,7 +45,7 @@ from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
 from gitworker.rules_text import quoted
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Reader, Writer
-from gitworker.store.operations import Operation, begin_undo, find_last_operation
+from gitworker.store.operations import LAND, Operation, begin_undo, find_last_operation
 from gitworker.store.payloads.payload import MergeData, RemovalData, UndoData
 from gitworker.store.records.landings import mark_undone
 from gitworker.store.records.tips import move_tip

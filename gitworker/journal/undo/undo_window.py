@@ -11,7 +11,7 @@ from gitworker.model.ref_names import BRANCHES, REMOTES, ref_of, short_name
 from gitworker.repo.plumbing.refs import create_ref, find_ref
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
-from gitworker.store.operations import Operation, landings_of_window
+from gitworker.store.operations import LAND, Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.planning.workstreams import (
     members_of,
@@ -21,8 +21,6 @@ from gitworker.store.planning.workstreams import (
 from gitworker.store.stacks import tasks_on
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, load_worker
-
-LAND = "land"  # the kind of operation by which the branch of a workstream lands
 
 
 class UndoWindow(NamedTuple):
