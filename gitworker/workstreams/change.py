@@ -13,6 +13,7 @@ from gitworker.model.ref_names import ref_of, short_name, workstream_ref
 from gitworker.model.workstream import WorkstreamEvent
 from gitworker.repo.plumbing.refs import create_ref, find_ref
 from gitworker.session import missing_target, require_person
+from gitworker.states.engine import InvalidTransition
 from gitworker.states.workstream_machine import ENDED
 from gitworker.store.planning.workstreams import (
     find_workstream,
@@ -109,19 +110,29 @@ def add(session: Session, name: str, tasks: Sequence[str]) -> Workstream:
 def cancel(session: Session, name: str) -> Workstream:
     """End a workstream and cancel its tasks, whose work is kept and can be restored.
 
-    Raises InvalidTransition during the final validation and after the end.
+    Raises InvalidTransition after the end, Refused while its branch lands.
     """
     with session.store.write() as writer:
         found = require_workstream(writer, name)
         if is_cancelled(found.state):
             set_due(writer, name)  # an interrupted cancel continues
         else:
+            _require_not_ended(found)
             require_not_landing(writer, found)
             move_workstream(writer, found, WorkstreamEvent.USER_CANCELLED, actor=session.actor)
     attend(session)
     publish_changes(session)
     with session.store.read() as reader:
         return require_workstream(reader, name)
+
+
+def _require_not_ended(found: Workstream) -> None:
+    if found.state in ENDED:
+        raise InvalidTransition(
+            found.state, WorkstreamEvent.USER_CANCELLED,
+            f"git worker workstream show {found.id}",
+            message=f"workstream {found.id} is {found.state} and cannot be cancelled",
+        )  # fmt: skip
 
 
 def archive(session: Session, name: str) -> str:

@@ -328,6 +328,32 @@ def test_no_change_of_the_tasks_while_it_lands(
     require_sound(world, start)
 
 
+def test_a_cancel_of_one_that_does_not_pass(world: World) -> None:
+    """A workstream whose branch fails its validation is ended by a cancel; its branch stays."""
+    start = make(world, "false")
+    member(world, "form")
+    landed(world, "auth", "form", {"form": "1\n"})
+    assert not finish(world).has_passed
+    member(world, "repair")
+    world.working("ui", "repair", {"repaired": "1\n"})
+    assert cancel(world.session(), "login").state == "cancelled"
+    assert (world.task("form").status, world.task("repair").status) == ("COMPLETED", "CANCELLED")
+    assert (world.tip(), world.show("form", BRANCH)) == (start, "1")
+    assert json_view(read_view(world.session(), "login"))["archived_at"] is not None
+    require_sound(world, start)
+
+
+def test_a_cancel_during_the_validation(world: World) -> None:
+    """Nothing lands if the workstream is cancelled while its commands run."""
+    start = make(world, by_command(world, "workstream cancel login"))
+    member(world, "form")
+    landed(world, "auth", "form", {"form": "1\n"})
+    with pytest.raises(Refused, match="workstream login is cancelled"):
+        finish(world)
+    assert (world.tip(), state(world)) == (start, "cancelled")
+    require_sound(world, start)
+
+
 def test_a_missing_branch(world: World) -> None:
     """A branch that was deleted is reported with the commit that creates it again."""
     make(world)

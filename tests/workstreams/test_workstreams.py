@@ -1,6 +1,7 @@
 """Workstreams: their state follows from their tasks, and the end of one is carried out."""
 
 import json
+import re
 import shlex
 import sys
 
@@ -11,7 +12,8 @@ from gitworker.errors import Conflict, Invalid, NotFound, Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.model.ids import parse_workstream_id
-from gitworker.model.workstream import WorkstreamEvent
+from gitworker.model.task import TaskEvent
+from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.observe.workers.status import read_status
 from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.tasks.plan.import_plan import import_plan
@@ -30,7 +32,7 @@ from gitworker.workstreams.show import (
     render_view,
 )
 from gitworker.workstreams.validate import json_validation, render_validation, validate
-from tests.hints.following import Printed, follow, note
+from tests.hints.following import Printed, follow, note, perform
 from tests.tasks.test_queue import add
 from tests.workers.world import World, unchanged
 
@@ -199,6 +201,41 @@ def test_a_cancel(world: World) -> None:
         make(world)
 
 
+def bring_to(world: World, end: str) -> None:
+    """Bring a workstream into a state; its id is that state."""
+    make(world, end, "false" if end == "failed" else "true")
+    if end == "planned":
+        return
+    add(world, f"{end}-task", workstream_id=end)
+    if end == "executing":
+        world.working(end, f"{end}-task", {end: "1\n"})
+    elif end == "cancelled":
+        cancel(world.session(), end)
+    elif end != "ready":
+        world.approved(end, f"{end}-task", {end: "1\n"})
+        world.land(end)
+    if end in ("completed", "failed"):
+        validate(world.session(), end)
+
+
+@pytest.mark.parametrize("end", list(WorkstreamState))
+def test_no_message_names_an_event(world: World, end: WorkstreamState) -> None:
+    """A verb that a state does not allow is refused in words for people, with a hint."""
+    bring_to(world, end)
+    add(world, "more")
+    assert state(world, end) == end
+    words = "|".join([*WorkstreamEvent, *TaskEvent, "Invalid transition"])
+    refused = []
+    for verb in ("create", "archive", "add", "cancel", "cancel", "validate", "show", "list"):
+        names = {"list": "", "add": f"{end} more"}.get(verb, end)
+        done = perform(f"git worker workstream {verb} {names}", Printed([], str(world.root)))
+        if done.status:
+            assert not re.search(words, done.err), done.err
+            assert f"hint: git worker workstream show {end}" in done.err
+            refused.append(verb)
+    assert ("cancel" in refused) == (end in ("completed", "failed"))
+
+
 def test_members(world: World) -> None:
     """Only a task that has not started joins, all or none; an edit moves it."""
     make(world)
@@ -294,6 +331,9 @@ def test_the_hints(world: World) -> None:
     assert state(world) == "completed"
     with pytest.raises(Refused) as refused:
         add(world, "late", workstream_id="login")
+    follow_hint(world, refused.value.hint)
+    with pytest.raises(Refused, match="is completed and cannot be cancelled") as refused:
+        cancel(world.session(), "login")
     follow_hint(world, refused.value.hint)
 
 

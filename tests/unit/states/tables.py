@@ -98,6 +98,7 @@ validating validation_failed failed
 planned user_cancelled cancelled
 ready user_cancelled cancelled
 executing user_cancelled cancelled
+validating user_cancelled cancelled
 """
 
 AGENT = """

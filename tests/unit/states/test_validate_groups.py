@@ -47,6 +47,15 @@ def test_a_task_blocked_before_it_ran_is_a_failure() -> None:
     assert findings(*lines, FAILED) == []
 
 
+def test_a_validating_workstream_is_cancelled() -> None:
+    """A person ends a workstream whose validation does not pass, with or without open tasks."""
+    cancelled = line("ws w validating>cancelled user_cancelled")
+    begun = [*task_to("a", "completed", workstream_id="w"), READY, EXECUTING, line(VALIDATING)]
+    assert findings(*begun, cancelled) == []
+    joined = task_to("b", "queued", workstream_id="w")
+    assert findings(*begun, *joined, cancelled) == []
+
+
 def test_completion_is_checked_again_at_the_end() -> None:
     """A task that is restarted while its workstream validates keeps it from completing."""
     lines = [

@@ -113,8 +113,10 @@ def test_steps_that_decide_nothing(others: list[TaskStatus], before: TaskStatus)
 
 
 def test_transition_follows_the_table() -> None:
-    """A validating workstream cannot be cancelled."""
+    """A validating workstream can be cancelled, a completed one cannot."""
     planned = WorkstreamState.PLANNED
     assert workstream_transition(planned, WorkstreamEvent.ALL_TASKS_CREATED) == "ready"
+    cancelled = WorkstreamEvent.USER_CANCELLED
+    assert workstream_transition(WorkstreamState.VALIDATING, cancelled) == "cancelled"
     with pytest.raises(InvalidTransition):
-        workstream_transition(WorkstreamState.VALIDATING, WorkstreamEvent.USER_CANCELLED)
+        workstream_transition(WorkstreamState.COMPLETED, cancelled)

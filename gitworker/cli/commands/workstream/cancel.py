@@ -14,7 +14,8 @@ def command(call: CommandLine, workstream: str) -> None:
     """Cancel a workstream and its tasks.
 
     Tasks that have not ended are cancelled, as by `task cancel`: agents are stopped, work stays
-    under rescue refs, and `git worker undo` restores it. Landed work stays.
+    under rescue refs, and `git worker undo` restores it. Landed work stays, and so does the branch
+    of the workstream if it has one. This also ends a workstream whose validation does not pass.
 
     \b
       git worker workstream cancel login
