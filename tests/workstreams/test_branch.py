@@ -16,6 +16,7 @@ from gitworker.model.task_spec import Need
 from gitworker.observe.workers.diff import DiffOptions, read_diff
 from gitworker.observe.workers.show import read_show
 from gitworker.observe.workers.status import read_status
+from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.tasks.queue.add_task import depend
 from gitworker.tasks.views.task_facts import read_why
 from gitworker.workers.adopt import AdoptRequest, adopt
@@ -29,7 +30,7 @@ from gitworker.workstreams.validate import Validation, validate
 from tests.hints.following import Printed, note, perform
 from tests.tasks.test_queue import add
 from tests.workers.world import World, newest, unchanged
-from tests.workstreams.test_workstreams import by_command, follow_hint, state
+from tests.workstreams.test_workstreams import block, by_command, follow_hint, state
 
 BRANCH = "ws/login"
 
@@ -367,6 +368,30 @@ def test_a_missing_branch(world: World) -> None:
         finish(world)
     world.git("branch", BRANCH, tip)
     assert finish(world).has_passed
+
+
+def test_a_branch_that_is_deleted_after_the_end(world: World) -> None:
+    """doctor needs no branch of a cancelled or failed workstream, but that of an undone landing."""
+    make(world)
+    member(world, "form")
+    landed(world, "auth", "form", {"form": "1\n"})
+    tip = world.tip(BRANCH)
+    assert finish(world).has_passed
+    undo(world.session())
+    world.git("branch", "-D", BRANCH)
+    create(world.session(), NewWorkstream("docs", has_branch=True))
+    cancel(world.session(), "docs")
+    create(world.session(), NewWorkstream("late", has_branch=True))
+    add(world, "text", max_retries=0, workstream_id="late")
+    block(world, "ui", "text")
+    assert state(world, "late") == "failed"
+    world.git("branch", "-D", "ws/docs", "ws/late")
+    hints = [one.hint for one in check_target(world.session()) if one.hint]
+    assert hints == [f"git branch {BRANCH} {tip}"]
+    plan = world.root.parent / "plan.md"
+    plan.write_text("- [ ] after: After it (needs: text)\n")
+    with pytest.raises(Refused, match="task after lands on the target and text on ws/late"):
+        import_plan(world.session(), str(plan))
 
 
 def test_the_hints(world: World) -> None:

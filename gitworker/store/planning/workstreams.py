@@ -121,8 +121,17 @@ def set_workstream_landed(writer: Writer, name: str, commit: Oid | None) -> None
 
 
 def open_branches(reader: Reader) -> dict[Ref, str]:
-    """Return the workstreams whose branches have not landed, by branch."""
+    """Return the workstreams whose branches have to land, by branch.
+
+    One whose landing was undone is among them; the branch of one that has failed or was cancelled
+    belongs to the user.
+    """
     return {Ref(row["branch"]): row["id"] for row in reader.rows("workstreams.open_branches")}
+
+
+def has_branches(reader: Reader) -> bool:
+    """Return whether some tasks land on another branch than the target; it need not be open."""
+    return reader.row("workstreams.has_branch") is not None
 
 
 def find_branch_of_task(reader: Reader, task: str | None) -> Ref | None:

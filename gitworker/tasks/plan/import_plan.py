@@ -14,7 +14,7 @@ from gitworker.bus.steps.workstream import follow_tasks
 from gitworker.errors import Refused
 from gitworker.model.task_spec import TaskSpec
 from gitworker.observe.text import count_text, few_files
-from gitworker.store.planning.workstreams import open_branches
+from gitworker.store.planning.workstreams import has_branches
 from gitworker.store.records.task_needs import all_needs, change_needs, insert_needs, needs_of
 from gitworker.store.records.task_specs import (
     find_task_spec,
@@ -117,7 +117,7 @@ def import_plan(
         for spec, (_, fate) in zip(fresh, fates, strict=True):
             if fate in (Fate.ADDED, Fate.UPDATED):
                 require_commands_of_person(session, spec.test_commands)
-        for task in planned if open_branches(writer) else ():
+        for task in planned if has_branches(writer) else ():
             require_one_target(writer, task.id)
         for name in named:
             follow_tasks(writer, name, actor=session.actor)

@@ -30,8 +30,13 @@ UPDATE workstreams SET ended_at_ms = :now WHERE id = :id;
 -- name: set_landed — the commit with which its branch landed on the target; NULL after an undo
 UPDATE workstreams SET landed_oid = :commit WHERE id = :id;
 
--- name: open_branches — the branches of workstreams that have not landed
-SELECT id, branch FROM workstreams WHERE branch IS NOT NULL AND landed_oid IS NULL ORDER BY id;
+-- name: open_branches — the branches of workstreams that have to land
+SELECT id, branch FROM workstreams
+WHERE branch IS NOT NULL AND landed_oid IS NULL AND state NOT IN ('failed', 'cancelled')
+ORDER BY id;
+
+-- name: has_branch — whether the work of some workstream is on a branch that has not landed
+SELECT 1 AS found FROM workstreams WHERE branch IS NOT NULL AND landed_oid IS NULL LIMIT 1;
 
 -- name: branch_of_task — the branch on which a task lands, if it is that of a workstream
 SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
