@@ -407,17 +407,18 @@ def test_the_hints(world: World) -> None:
     with pytest.raises(Refused) as refused:
         join(world.session(), "login", ["base"])
     follow_hint(world, refused.value.hint)
-    join(world.session(), "login", ["base"])
-    world.spawn("ui", "top")
+    assert world.task("base").workstream_id == world.task("top").workstream_id == "login"
+    add(world, "late")
+    world.spawn("ui", "late")
     with pytest.raises(Refused) as refused:
-        join(world.session(), "login", ["top"])
+        join(world.session(), "login", ["late"])
     follow_hint(world, refused.value.hint)
     landed(world, "auth", "form", {"README": "one\ntwo\nform\n"})
     follow_hint(world, read_why(world.session(), "form").next_command)
     world.git("branch", "-D", BRANCH)
     (finding,) = [one for one in check_target(world.session()) if one.hint]
     follow_hint(world, finding.hint)
-    for task in ("more", "base"):
+    for task in ("more", "base", "top"):
         cancel_task(world.session(), task)
     theirs = world.advance({"README": "one\ntwo\ntheirs\n"})
     with pytest.raises(Conflict) as caught:
@@ -435,6 +436,33 @@ def test_the_hints(world: World) -> None:
     create(world.session(), NewWorkstream("docs", has_branch=True))
     cancel(world.session(), "docs")
     follow_hint(world, json_view(read_view(world.session(), "docs"))["next"])
+
+
+def test_the_hint_of_a_dependency_across_targets(world: World) -> None:
+    """It names no task that was rolled back: the tasks that can join, else the workstream."""
+    make(world)
+    member(world, "form")
+    for task in ("base", "other", "busy"):
+        add(world, task)
+    show, put = "git worker workstream show login", "git worker workstream add login"
+
+    def hint_of(command: str) -> str:
+        done = perform(f"git worker {command}", Printed([], str(world.root)))
+        assert "cannot wait for it" in done.err, done
+        return done.err.partition("hint: ")[2].strip()
+
+    for command, expected in (
+        ("task add out -m Out --needs form", show),
+        ("task add styles -m Styles --needs base --workstream login", f"{put} base"),
+        ("task depend other --on form", f"{put} other form"),
+    ):
+        assert hint_of(command) == expected
+        follow_hint(world, expected)
+        done = perform(f"git worker {command}", Printed([], str(world.root)))
+        assert (done.status == 0) == (expected != show), done
+    world.spawn("ui", "busy")
+    command = "task add more -m More --needs busy --workstream login"
+    assert hint_of(command) == show
 
 
 def test_a_remote(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

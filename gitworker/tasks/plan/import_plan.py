@@ -117,8 +117,9 @@ def import_plan(
         for spec, (_, fate) in zip(fresh, fates, strict=True):
             if fate in (Fate.ADDED, Fate.UPDATED):
                 require_commands_of_person(session, spec.test_commands)
+        new = {spec.id for spec in fresh} - known
         for task in planned if has_branches(writer) else ():
-            require_one_target(writer, task.id)
+            require_one_target(writer, task.id, new=new)
         for name in named:
             follow_tasks(writer, name, actor=session.actor)
         promote(writer, actor=session.actor)

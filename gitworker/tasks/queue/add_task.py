@@ -87,7 +87,7 @@ def add_task(session: Session, new: NewTask) -> TaskInQueue:
         set_needs(writer, task, new.needs)
         if spec.workstream_id is not None:
             join(writer, spec.workstream_id, require_stored_task(writer, task), actor=session.actor)
-        require_one_target(writer, task)
+        require_one_target(writer, task, new=(task,))
         promote_if_free(writer, task, actor=session.actor)
         added = in_queue(writer, task)
     publish_changes(session)

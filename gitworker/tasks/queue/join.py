@@ -17,9 +17,11 @@ from gitworker.store.planning.workstreams import (
     insert_workstream,
     set_member,
 )
-from gitworker.store.tasks import StoredTask
+from gitworker.store.tasks import StoredTask, find_task
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gitworker.store.api import Reader, Writer
     from gitworker.store.planning.workstreams import Workstream
 
@@ -78,10 +80,11 @@ def require_may_join(reader: Reader, found: Workstream, task: StoredTask) -> Non
         )
 
 
-def require_one_target(reader: Reader, task: str) -> None:
+def require_one_target(reader: Reader, task: str, *, new: Collection[str] = ()) -> None:
     """Raise Refused if a task depends on one that lands on another branch, or the reverse.
 
-    The work that it waits for would not be in the branch that it starts from.
+    The work that it waits for would not be in the branch that it starts from. `new` are the tasks
+    that the refusal rolls back.
     """
     crossing = find_crossing(reader, task)
     if crossing is None:
@@ -91,9 +94,28 @@ def require_one_target(reader: Reader, task: str) -> None:
     names = [short_name(ref) if ref else "the target" for ref in branches]
     raise Refused(
         f"task {one} lands on {names[0]} and {other} on {names[1]}, so {one} cannot wait for it",
-        f"git worker task depend {one} --on {other} --drop",
+        _join_command(reader, crossing, new),
         code="other_target",
     )
+
+
+def _join_command(reader: Reader, pair: tuple[str, str], new: Collection[str]) -> str:
+    """Return the command that puts both tasks into one workstream; if none can, show it."""
+    command = ""
+    for member, other in (pair, pair[::-1]):
+        inside, outside = find_task(reader, member), find_task(reader, other)
+        if inside is None or outside is None or find_branch_of_task(reader, member) is None:
+            continue
+        name = str(inside.workstream_id)
+        command = f"git worker workstream show {name}"
+        try:
+            require_may_join(reader, require_open(reader, name), outside)
+        except Refused:
+            continue
+        if other not in new:
+            tasks = " ".join(one for one in pair if one not in new)
+            return f"git worker workstream add {name} {tasks}"
+    return command
 
 
 def ensure_workstream(writer: Writer, name: str) -> None:
