@@ -5,8 +5,6 @@ the name of the branch, `ws/<workstream>`. The branch stays as it is until the l
 then it is deleted, and a rescue ref keeps its commits if the replay has replaced them.
 """
 
-from contextlib import suppress
-
 from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
@@ -15,7 +13,9 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.journal.finish_landing import RECORDED
 from gitworker.journal.settle_rewrite import follow_push, put_checkout_back, roll_back
+from gitworker.model.ref_names import short_name
 from gitworker.model.workstream import WorkstreamEvent
+from gitworker.progress import Notice
 from gitworker.repo.checkout.recover_move import contains
 from gitworker.repo.plumbing.refs import delete_branch, find_ref
 from gitworker.repo.worktrees.worktree_list import find_checkout
@@ -54,15 +54,26 @@ def record_land(writer: Writer, operation: Operation, *, log: str = "") -> None:
 def close_land(session: Session, operation: Operation) -> None:
     """Delete the branch of a landed workstream, unless a user has it checked out, and close."""
     data = operation.payload(MergeData)
-    if find_checkout(session.git, data.ref, alone=False) is None:
-        with suppress(Conflict):  # a user has committed on it since: it stays
-            delete_branch(session.git, data.ref, data.old)
+    _delete_branch(session, data)
     crash_point("land.deleted")
     drop_anchors(session, [operation])
     with session.store.write() as writer:
         close_operation(
             writer, operation.id, status="done", step=RECORDED, data=data, now=clock.now_ms()
         )
+
+
+def _delete_branch(session: Session, data: MergeData) -> None:
+    """Delete the landed branch, or report why it stays."""
+    place = find_checkout(session.git, data.ref, alone=False)
+    reason = f"is checked out in {place}"
+    if place is None:
+        try:
+            delete_branch(session.git, data.ref, data.old)
+            return
+        except Conflict:
+            reason = "has new commits"
+    session.report(Notice(f"branch {short_name(data.ref)} stays, because it {reason}"))
 
 
 def settle_land(session: Session, operation: Operation) -> None:

@@ -1,8 +1,8 @@
 """Land the branch of a workstream on the target as a whole, after its final validation.
 
 The branch is replayed onto the target in memory, the result is verified, and the target moves to it
-by one fast-forward. The branch itself stays as it is until that is recorded: if anything fails,
-nothing has changed.
+by one fast-forward. The branch itself stays as it is until that is recorded. If anything fails,
+target and branch are unchanged. A rescue ref may remain, and so does a push that the remote took.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def _prepare(session: Session, stored: Workstream, remote_tip: Oid | None) -> Ca
         raise Conflict(
             f"{name} conflicts with {session.target_name} in {len(replayed.paths)} file(s)",
             f"git rebase {session.target_name} {name}"
-            f"   # then: git worker workstream validate {stored.id}",
+            f"   # then: git switch {session.target_name}"
+            f" && git worker workstream validate {stored.id}",
             code="rebase_conflict",
             detail="\n".join(f"  {path}" for path in replayed.paths),
         )

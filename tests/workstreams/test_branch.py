@@ -131,7 +131,8 @@ def test_a_conflict_with_the_target(world: World) -> None:
         finish(world)
     assert caught.value.detail == "  README"
     hint = caught.value.hint or ""
-    assert hint == f"git rebase main {BRANCH}   # then: git worker workstream validate login"
+    back = "git switch main && git worker workstream validate login"
+    assert hint == f"git rebase main {BRANCH}   # then: {back}"
     found = read_view(world.session(), "login")
     assert f"error      {caught.value.message}" in render_view(found, width=None, color=False)
     with pytest.raises(AssertionError):
@@ -139,9 +140,31 @@ def test_a_conflict_with_the_target(world: World) -> None:
     (world.root / "README").write_text("one\ntwo\nboth\n")
     world.git("add", "README")
     world.git("-c", "core.editor=:", "rebase", "--continue")
-    assert finish(world).has_passed
+    done = perform("git worker workstream validate login", Printed([], str(world.root)))
+    assert f"branch {BRANCH} stays, because it is checked out in {world.root}" in done.err
     assert world.show("README").endswith("both")
-    assert f"refs/heads/{BRANCH}" in world.refs()  # a user has it checked out
+    assert f"refs/heads/{BRANCH}" in world.refs()
+    require_sound(world, start)
+
+
+def test_the_way_out_of_a_conflict(world: World) -> None:
+    """The hint, followed to its end, lands the branch and leaves the checkout on the target."""
+    start = make(world)
+    member(world, "form")
+    landed(world, "auth", "form", {"README": "one\ntwo\nform\n"})
+    world.advance({"README": "one\ntwo\ntheirs\n"})
+    with pytest.raises(Conflict) as caught:
+        finish(world)
+    rebase, _, then = (caught.value.hint or "").partition("   # then: ")
+    assert perform(rebase, Printed([], str(world.root))).status == 1
+    (world.root / "README").write_text("one\ntwo\nboth\n")
+    world.git("add", "README")
+    world.git("-c", "core.editor=:", "rebase", "--continue")
+    done = perform(then, Printed([], str(world.root)))
+    assert (done.status, state(world)) == (0, "completed"), done
+    assert (world.root / "README").read_text().endswith("both\n")
+    assert world.git("branch", "--show-current") == "main"
+    assert f"refs/heads/{BRANCH}" not in world.refs()
     require_sound(world, start)
 
 
