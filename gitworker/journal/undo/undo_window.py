@@ -1,4 +1,4 @@
-"""A landed window as a whole: the move of the target, why it stays, and a workstream's branch."""
+"""A landed window as a whole: the move of the target, why it cannot be undone, a whole branch."""
 
 from typing import NamedTuple
 
