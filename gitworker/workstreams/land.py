@@ -33,7 +33,7 @@ from gitworker.states.workstream_machine import derive_workstream_state
 from gitworker.store.operations import LAND, begin_operation, load_operation
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.planning.workstreams import shares_of
-from gitworker.store.records.landings import all_landings
+from gitworker.store.records.landings import landings_on
 from gitworker.tasks.queue.join import require_workstream
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
@@ -92,7 +92,7 @@ def land_branch(session: Session, stored: Workstream) -> Verdict:
 def _require_judge(session: Session, stored: Workstream) -> None:
     """Raise Refused if the caller would land its own work, as `merge` does."""
     with session.store.read() as reader:
-        landings = [one for one in all_landings(reader) if one.target_ref == stored.branch]
+        landings = landings_on(reader, stored.branch or Ref(""))
     for name in {one.worker_id for one in landings}:
         refusal = may_judge(session.actor, name, self_review=session.settings.review_self)
         if refusal is not None:

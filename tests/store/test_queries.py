@@ -91,6 +91,13 @@ def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     assert not [detail for detail in plan if "TEMP B-TREE" in detail]
 
 
+def test_the_landings_on_a_target_are_an_index_range(store: Database) -> None:
+    """The landings on a workstream's branch are found without reading those on other targets."""
+    asked = "EXPLAIN QUERY PLAN " + query_text("landings.on_target")
+    (row,) = store.execute(asked, {"target": "refs/heads/ws/login"})
+    assert row["detail"] == "SEARCH landings USING INDEX idx_landings_target (target_ref=?)"
+
+
 def test_polling_returns_own_messages_and_broadcasts(store: Database) -> None:
     """A poll returns messages to the agent or to all, after the cursor, oldest first, up to N."""
     for number, to in enumerate(["a", None, "b", "a", None, "b", "a"]):

@@ -517,4 +517,8 @@ def test_no_worker_lands_its_own_work(world: World) -> None:
     with pytest.raises(Refused, match="cannot review its own work"):
         validate(world.session(identity="auth"), "login")
     assert world.tip() == start
-    assert validate(world.session(identity="ui"), "login").has_passed
+    undo(world.session())
+    cancel_task(world.session(), "form")
+    member(world, "other")
+    landed(world, "ui", "other", {"other": "1\n"})
+    assert validate(world.session(identity="auth"), "login").has_passed

@@ -12,7 +12,7 @@ from gitworker.repo.worktrees.worktree_list import list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.planning.workstreams import open_branches
-from gitworker.store.records.landings import all_landings
+from gitworker.store.records.landings import landings_on
 
 AT_WORK_MS = 60_000  # git rarely moves files for longer
 
@@ -49,11 +49,11 @@ def _missing_branches(session: Session) -> Iterator[Finding]:
     """Yield the branches of workstreams that do not exist, and with which commit to create them."""
     with session.store.read() as reader:
         branches = open_branches(reader)
-        landings = all_landings(reader) if branches else []
     present = read_refs(session.git, list(branches)) if branches else {}
     for ref, workstream in branches.items():
         if ref not in present:
-            tips = [one.target_new for one in landings if one.target_ref == ref]
+            with session.store.read() as reader:
+                tips = [one.target_new for one in landings_on(reader, ref)]
             yield fail(
                 "target", f"branch {short_name(ref)} of workstream {workstream} does not exist",
                 f"git branch {short_name(ref)} {tips[-1] if tips else session.target_name}",

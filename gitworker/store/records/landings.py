@@ -38,6 +38,11 @@ def all_landings(reader: Reader) -> list[Landing]:
     return [_landing(row) for row in reader.rows("landings.all")]
 
 
+def landings_on(reader: Reader, target: Ref) -> list[Landing]:
+    """Return the landings on one target that were not undone, oldest first."""
+    return [_landing(row) for row in reader.rows("landings.on_target", target=target)]
+
+
 def find_landing(reader: Reader, worker: str, task: str | None) -> Landing | None:
     """Return the newest landing of a worker's task that was not undone, or None."""
     row = reader.row("landings.of_task", worker=worker, task=task)

@@ -585,6 +585,7 @@ CREATE TABLE review_looks (
     looked_at_ms INTEGER NOT NULL,
     PRIMARY KEY (reviewer, worker_id, task_id)
 ) WITHOUT ROWID;
+CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms IS NULL;
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);
 INSERT INTO projects VALUES ('default', '', 1.0, 2, 'ACTIVE', 0, NULL, NULL, 0, 0, 0);

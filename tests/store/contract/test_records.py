@@ -33,6 +33,7 @@ from gitworker.store.records.landings import (
     Landing,
     all_landings,
     find_landing,
+    landings_on,
     mark_undone,
     record_landing,
 )
@@ -164,9 +165,12 @@ def test_an_undone_landing_does_not_count(store: Store) -> None:
         )
         record_landing(writer, number, landing, branch="w/t")
     assert (find_landing(store, "w", "t"), all_landings(store)) == (landing, [landing])
+    assert landings_on(store, MAIN) == [landing]
+    assert landings_on(store, Ref("refs/heads/other")) == []
     with store.write() as writer:
         mark_undone(writer, number, now=6)
     assert (find_landing(store, "w", "t"), all_landings(store)) == (None, [])
+    assert landings_on(store, MAIN) == []
 
 
 def test_a_run_ends_once(store: Store) -> None:

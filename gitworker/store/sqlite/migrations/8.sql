@@ -1,5 +1,5 @@
 -- Schema 8: reviews as data: the rounds of a review, its comments, and the marks of a reviewer.
--- A workstream can also be cancelled while it validates.
+-- A workstream can also be cancelled while it validates; the landings on a target have an index.
 
 -- One hand-in each. `commits` is a JSON array of [commit, patch id, author, message], oldest first.
 CREATE TABLE review_rounds (
@@ -108,6 +108,9 @@ CREATE TABLE review_looks (
     looked_at_ms INTEGER NOT NULL,
     PRIMARY KEY (reviewer, worker_id, task_id)
 ) WITHOUT ROWID;
+
+-- for: landings.on_target
+CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms IS NULL;
 
 DROP TRIGGER IF EXISTS legal_no_insert;
 INSERT OR IGNORE INTO legal_transitions (machine, from_state, event, to_state) VALUES

@@ -11,6 +11,11 @@ UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undo
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
 FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
+-- name: on_target — the landings on one target that were not undone, oldest first
+SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
+FROM landings INDEXED BY idx_landings_target
+WHERE target_ref = :target AND undone_at_ms IS NULL ORDER BY id;
+
 -- name: of_task — the newest landing of a worker's task that was not undone
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
 FROM landings WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL
