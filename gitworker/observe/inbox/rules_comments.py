@@ -15,15 +15,17 @@ QUOTED_SHOWN = 12
 
 
 def comment_lines(payload: Any) -> list[str]:
-    """Return the comments of a verdict: number and place, the quoted lines, the words."""
+    """Return the comments of a verdict: number and place, the quoted lines, the words.
+
+    A verdict whose only comment is its note needs no lines.
+    """
     fields = payload if isinstance(payload, dict) else {}
-    comments = fields.get("comments")
     note = str(fields.get("note") or "")
-    lines: list[str] = []
-    for one in comments if isinstance(comments, list) else ():
-        if isinstance(one, dict):
-            lines += _lines_of(one, note)
-    return [one_line(line) for line in lines]
+    found = fields.get("comments")
+    comments = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    if len(comments) == 1 and _is_note(comments[0], note):
+        return []
+    return [one_line(line) for one in comments for line in _lines_of(one, note)]
 
 
 def first_number(payload: dict[str, Any]) -> str | None:
@@ -41,6 +43,11 @@ def place_text(path: Any, side: Any, lines: Any) -> str:
     first, last = lines if isinstance(lines, list) and len(lines) == 2 else ("?", "?")
     shown = f"{path}:{first}" if first == last else f"{path}:{first}-{last}"
     return f"{shown} (before the change)" if side == "old" else shown
+
+
+def _is_note(comment: dict[str, Any], note: str) -> bool:
+    """Return whether a comment is on the whole change, and its words are the note's."""
+    return comment.get("path") is None and comment.get("text") == note and not comment.get("reply")
 
 
 def _lines_of(comment: dict[str, Any], note: str) -> list[str]:

@@ -19,9 +19,13 @@ def test_lines_of_comments() -> None:
         "    > q11\\x1b", "    > … 2 more lines", "    why", "    not", "    again",
     ]  # fmt: skip
     whole = {"number": 4, "path": None, "text": "why"}
-    assert comment_lines({"comments": [whole], "note": "why"}) == [
-        "comment 4 on the change as a whole"
-    ]
+    assert comment_lines({"comments": [whole], "note": "why"}) == []
+    assert (
+        comment_lines({"comments": [whole, whole], "note": "why"})
+        == ["comment 4 on the change as a whole"] * 2
+    )
+    answered = {**whole, "reply": "again"}
+    assert comment_lines({"comments": [answered], "note": "why"})[1:] == ["    again"]
     assert comment_lines({"comments": [whole]})[1:] == ["    why"]
     assert comment_lines({"comments": [whole], "note": "why not"})[1:] == ["    why"]
 
