@@ -78,3 +78,11 @@ def test_equal_hunks_are_distinguished() -> None:
     assert parse_patch([change], "warning\n" + head + hunk.format(20))[0].ids == single.ids
     (elsewhere,) = parse_patch([change], head + hunk.format(700))
     assert elsewhere.ids == single.ids
+
+
+def test_a_patch_may_be_missing_or_end_in_a_hunk() -> None:
+    """A change without a section has no hunks, and the last hunk needs no line behind it."""
+    changes = parse_raw(":100644 100644 aa bb M\0a\0")
+    assert parse_patch(changes, "")[0].hunks == ()
+    text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2"
+    assert parse_patch(changes, text)[0].hunks[0].lines == ("-1", "+2")
