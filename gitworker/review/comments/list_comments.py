@@ -11,7 +11,7 @@ from gitworker.review.comments.anchors import Anchored, find_anchors
 from gitworker.review.comments.comment_json import json_anchored
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.rounds import find_round
-from gitworker.store.reviewing.comments import comments_of, is_read
+from gitworker.store.reviewing.comments import comments_of, is_read, left_drafts
 from gitworker.store.reviewing.rounds import rounds_of
 from gitworker.store.workers import all_workers
 
@@ -31,13 +31,23 @@ class CommentList:
 
 
 def list_comments(session: Session, worker: Worker | None = None) -> CommentList:
-    """Return the comments on the present tasks of a worker or of all workers."""
+    """Return the comments on the present tasks of a worker or of all workers.
+
+    The caller's drafts on earlier tasks follow, outdated: they can only be dropped.
+    """
     with session.store.read() as reader:
         workers = [worker] if worker is not None else all_workers(reader)
+        left = left_drafts(reader, session.actor)
     found: list[Anchored] = []
     for one in workers:
         if one.task_id is not None and find_round(session, one) is not None:
             found += _comments_of(session, one)
+    names = {one.worker_id for one in workers}
+    found += [
+        Anchored(one, None, is_outdated=True)
+        for one in left
+        if worker is None or one.worker_id in names
+    ]
     with session.store.read() as reader:
         unread = {
             one.comment.id

@@ -86,6 +86,11 @@ def comments_of(reader: Reader, worker: str, task: str | None) -> list[Comment]:
     return [_comment(row) for row in reader.rows("comments.of_task", worker=worker, task=task)]
 
 
+def left_drafts(reader: Reader, identity: str) -> list[Comment]:
+    """Return the drafts of an identity on tasks that their worker no longer has, oldest first."""
+    return [_comment(row) for row in reader.rows("comments.left_drafts", identity=identity)]
+
+
 def set_text(writer: Writer, comment: Comment, text: str) -> None:
     """Replace the words of a draft."""
     writer.run("comments.set_text", id=comment.id, text=text)

@@ -8,6 +8,7 @@ from gitworker.observe.inbox.inbox import render_inbox
 from gitworker.observe.inbox.mail import read_mail
 from gitworker.progress import Event, Notice
 from gitworker.review.comments.draft import comment, drop, edit
+from gitworker.review.comments.list_comments import list_comments
 from gitworker.review.comments.open_comments import open_comment_lines
 from gitworker.review.comments.send import CHANGES_REQUESTED, reject, send
 from gitworker.review.comments.settle import handle, reopen, resolve
@@ -219,6 +220,21 @@ def test_drafts_belong_to_their_reviewer(world: World) -> None:
     assert [one.text for one in send(world.session(place), "auth").comments] == ["of qa"]
     with unchanged(world, "not_allowed"):
         handle(world.session(place), draft.id + 1, answer="no")
+
+
+def test_drafts_on_an_earlier_task_are_listed(world: World) -> None:
+    """A draft whose task has landed is listed for its reviewer alone, who can drop it."""
+    begin(world)
+    draft = comment(world.session(), "auth", None, text="too late")
+    world.approve("auth")
+    world.land("auth")
+    world.working("auth", "next", {"n": "1\n"})
+    found = list_comments(world.session()).comments
+    assert [(one.comment.id, one.is_outdated) for one in found] == [(draft.id, True)]
+    place = world.working("qa", "check", {"b": "1\n"})
+    assert list_comments(world.session(place)).comments == ()
+    drop(world.session(), draft.id)
+    assert list_comments(world.session()).comments == ()
 
 
 def test_drafts_and_marks_survive_another_name(world: World) -> None:

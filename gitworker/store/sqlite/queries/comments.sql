@@ -19,6 +19,13 @@ SELECT id, worker_id, task_id, round, identity, reviewer, path, side, first_line
     reopened_by
 FROM review_comments WHERE worker_id = :worker AND task_id = :task ORDER BY id;
 
+-- name: left_drafts — the drafts of an identity on tasks that their worker no longer has
+SELECT c.id, c.worker_id, c.task_id, round, identity, reviewer, path, side, first_line, last_line,
+    quoted, text, created_at_ms, c.state, c.version, c.state_changed_at_ms, message_id,
+    handled_commit, answer, reply, reopened_by
+FROM review_comments AS c LEFT JOIN workers AS w ON w.worker_id = c.worker_id
+WHERE c.state = 'draft' AND identity = :identity AND w.task_id IS NOT c.task_id ORDER BY c.id;
+
 -- name: set_text — other words of a draft
 UPDATE review_comments SET text = :text WHERE id = :id AND state = 'draft';
 
