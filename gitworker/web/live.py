@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import os
 import select
 import threading
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from gitworker.observe.workers.status import StatusScreen
     from gitworker.service import Service
 
-_LOG = logging.getLogger("gitworker.web")
 T = TypeVar("T")
 PING_S = 15.0  # how soon a client that has disappeared is noticed
 AGAIN_S = 2.0
@@ -122,7 +120,9 @@ class Hub:
             except GitWorkerError:  # a busy or deleted database: the page shows the last status
                 pass
             except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
-                _LOG.warning(
+                import logging  # 10 ms, only after a bug
+
+                logging.getLogger("gitworker.web").warning(
                     "the status cannot be read, next try in %d s: %s: %s",
                     AGAIN_S, type(error).__name__, error,
                 )  # fmt: skip

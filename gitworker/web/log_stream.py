@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import threading
 from collections import deque
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from gitworker.service import Service
 
-_LOG = logging.getLogger("gitworker.web")
 LINES_KEPT = 400
 LINE_AT_MOST = 2000
 PAUSE_S = 0.25
@@ -82,7 +80,9 @@ class LogStream:
         except GitWorkerError as error:
             end = error.message
         except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
-            _LOG.warning(
+            import logging  # 10 ms, only after a bug
+
+            logging.getLogger("gitworker.web").warning(
                 "the log of %s cannot be read: %s: %s", self._worker, type(error).__name__, error
             )
             end = ""

@@ -23,6 +23,7 @@ PROCESS_MODULES = ("subprocess", "multiprocessing", "pty", "asyncio", "concurren
 # Path → why it may use asyncio, although that could start processes.
 MAY_USE_ASYNCIO = {
     "gitworker/acp/run.py": "the library for ACP needs its loop",
+    "gitworker/web/jobs.py": "a change is awaited in the server's loop",
     "gitworker/web/live.py": "the streams of the page wait in the server's loop",
     "gitworker/web/log_stream.py": "the streams of the page wait in the server's loop",
     "gitworker/web/server.py": "the type of a connection",

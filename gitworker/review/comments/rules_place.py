@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import Invalid, NotFound
@@ -31,13 +30,27 @@ def parse_place(text: str) -> Lines:
     first, dash, last = numbers.partition("-")
     if not (path and colon and _is_number(first) and (_is_number(last) if dash else not last)):
         raise Invalid(f"{ascii(text)[:80]} is not FILE:LINE or FILE:LINE-LINE", USAGE, code="usage")
-    path = posixpath.normpath(path)
-    if path.startswith(("/", "../")) or path in (".", ".."):
-        raise Invalid(f"{ascii(path)[:80]} is not a path in the repository", USAGE, code="usage")
+    path = _normalized(path)
     found = Lines(path, int(first), int(last or first))
     if not 0 < found.first <= found.last:
         raise Invalid(f"{first}{dash}{last} is not a range of lines", USAGE, code="usage")
     return found
+
+
+def _normalized(path: str) -> str:
+    """Return the path as git names it; raise Invalid for one outside the repository."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part == ".." or path.startswith("/"):
+            parts.clear()
+            break
+        elif part not in ("", "."):
+            parts.append(part)
+    if not parts:
+        raise Invalid(f"{ascii(path)[:80]} is not a path in the repository", USAGE, code="usage")
+    return "/".join(parts)
 
 
 def split_lines(content: bytes) -> list[bytes]:
