@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import Oid
 from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.logs.tail import last_lines
+from gitworker.observe.workers.verified import json_verified
 from gitworker.store.commits.verify_runs import VerifiedCommit, read_verified_commits
 
 if TYPE_CHECKING:
@@ -37,3 +38,8 @@ def read_verify_output(session: Session, commit: str) -> VerifyOutput:
     if path.startswith(f"{root}/"):  # the path is from the database, which other programs write
         lines, _ = last_lines(path, LINES_SHOWN)
     return VerifyOutput(found, tuple(rendered("\n".join(lines)[-CHARACTERS_SHOWN:])))
+
+
+def json_verify_output(output: VerifyOutput) -> dict[str, Any]:
+    """Return a verdict and its output as JSON data."""
+    return {"verified": json_verified(output.verified), "lines": list(output.lines)}

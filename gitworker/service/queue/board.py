@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.service.open_for_call import ServiceBase
 
@@ -18,6 +18,11 @@ class Reader(NamedTuple):
     person: str
     directory: str
     target: str
+
+
+def json_reader(reader: Reader) -> dict[str, Any]:
+    """Return the caller as JSON data."""
+    return reader._asdict()
 
 
 class BoardMethods(ServiceBase):
