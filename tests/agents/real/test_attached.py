@@ -68,7 +68,9 @@ def test_session_of_a_person(agent: str, machine: AgentMachine, model: ScriptedM
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done
-    assert "You are worker auth of git worker" in str(model.exchanges[-1].request)
+    introduction = "You are worker auth of git worker"
+    # Qwen's own memory agent may ask the model once more afterwards.
+    assert any(introduction in str(one.request) for one in model.exchanges)
     wait_until(
         lambda: "agent_started" in (machine.root / ".git/worker-state/bus.jsonl").read_text()
     )
