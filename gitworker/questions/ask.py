@@ -139,5 +139,5 @@ def _require(reader: Reader, question: Question) -> Question:
 
 
 def _resume_time(reader: Reader, question: Question) -> str:
-    at_ms = require_stored_task(reader, question.task_id).resume_after_ms  # type: ignore[arg-type]
+    at_ms = require_stored_task(reader, question.task_id).resume_after_ms
     return "later" if at_ms is None else clock.local_minutes(at_ms, clock.now_ms())

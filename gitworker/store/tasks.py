@@ -77,9 +77,9 @@ def dependencies(reader: Reader, task: str) -> list[str]:
     return [row["id"] for row in reader.rows("tasks.dependencies", task=task)]
 
 
-def require_stored_task(writer: Writer, task: str) -> StoredTask:
+def require_stored_task(reader: Reader, task: str) -> StoredTask:
     """Return a task that must exist."""
-    row = writer.row("tasks.by_id", task=task)
+    row = reader.row("tasks.by_id", task=task)
     assert row is not None, task
     return _task(row)
 
