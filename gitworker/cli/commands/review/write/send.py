@@ -30,8 +30,8 @@ def command(
     Your drafts and the comments that you have reopened are delivered as one message
     (review_result). Each comment keeps its number. The author gets them through the inbox, its
     agent's hooks, MCP, or the prompt of its next run. --request-changes sends the work back, like
-    `git worker reject`, also without a comment; --approve approves it, like `git worker approve`,
-    and sends nothing if that is refused.
+    `git worker reject`, also without a comment; --approve first approves it, like `git worker
+    approve`, which is a message of its own, and sends nothing if that is refused.
 
     \b
       git worker review send auth
