@@ -251,7 +251,7 @@ def test_verdicts_on_old_commits_are_deleted(repo: Repo, monkeypatch: pytest.Mon
 
     def left(*live: Oid) -> int:
         with session.store.write() as writer:
-            prune(writer, target=target, live=live)
+            prune(writer, targets=[target], live=live)
         known = judge(session, all_pairs(target, [one, two, three]), target=target, compute=False)
         return known.cached
 
