@@ -19,6 +19,7 @@ from tests.hints.proving import hints_proven_by
 KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
 SETTINGS = "COVERAGE_PROCESS_CONFIG"
 COVERAGE = ("COVERAGE_PROCESS_START", SETTINGS, "COVERAGE_FILE")
+MEASURING = {name: os.environ[name] for name in COVERAGE if name in os.environ}
 GIT_CONFIG = """\
 [user]
 \tname = Ada Tester
@@ -88,6 +89,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.whole)
 
 
+def coverage_of_children() -> dict[str, str]:
+    """Return the environment in which coverage measures a child, if it measures this process."""
+    found = dict(MEASURING)
+    if SETTINGS in found:
+        found[SETTINGS] = settings_of_children(found[SETTINGS])
+    return found
+
+
 @cache
 def settings_of_children(encoded: str) -> str:
     """Return coverage.py's settings for children, without the list of files that never ran.
@@ -133,10 +142,9 @@ def hermetic(
     """Build the environment from nothing and return its HOME."""
     home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").write_text(GIT_CONFIG)
-    names = KEPT + COVERAGE if request.node.stash[IS_MEASURED] else KEPT
-    kept = {name: os.environ[name] for name in names if name in os.environ}
-    if SETTINGS in kept:
-        kept[SETTINGS] = settings_of_children(kept[SETTINGS])
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    if request.node.stash[IS_MEASURED]:
+        kept |= coverage_of_children()
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
             monkeypatch.delenv(name)

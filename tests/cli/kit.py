@@ -1,4 +1,8 @@
-"""Run the real `git-worker` in a process of its own and compare its complete output."""
+"""Run the real `git-worker` in a process of its own and compare its complete output.
+
+`run` forks it from a process that has imported it (tests/cli/forking.py), `run_installed` starts it
+as a shell does.
+"""
 
 import json
 import os
@@ -7,14 +11,17 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.cli.forking import PROGRAM, ProgramServer
+from tests.conftest import coverage_of_children
+
 DEADLINE_S = 30
-PROGRAM = "git-worker"
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "<oid>"),
@@ -22,6 +29,9 @@ VOLATILE = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"\b\d+(ms|s|m)( ago)?\b"), r"<age>\2"),
 )
+
+# Called after each fork with its command line, the options of `subprocess.run` and the result.
+WATCHERS: list[Callable[[Any, Mapping[str, Any], Any], None]] = []
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,24 @@ def run(
     root: Path | None = None,
 ) -> Answer:
     """Run `git-worker WORDS` in `cwd`; with `root`, replace the volatile parts of the output."""
+    environment = {**os.environ, **(env or {})}
+    server = program_server()
+    if not server.serves(environment):
+        return run_installed(cwd, *words, env=env, stdin=stdin, root=root)
+    done = server.run(cwd, words, environment=environment, stdin=stdin, patience_s=DEADLINE_S * 4)
+    for watch in WATCHERS:
+        watch(done.args, {"cwd": cwd, "env": environment}, done)
+    return _answer(done, root)
+
+
+def run_installed(
+    cwd: Path | str,
+    *words: str | bytes,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    root: Path | None = None,
+) -> Answer:
+    """Do as `run` does, with a start of the installed program."""
     done = subprocess.run(
         [PROGRAM, *words],
         cwd=cwd,
@@ -62,8 +90,17 @@ def run(
         capture_output=True,
         timeout=DEADLINE_S * 4,
     )
-    out = done.stdout.decode("utf-8", "surrogateescape")
-    err = done.stderr.decode("utf-8", "surrogateescape")
+    return _answer(done, root)
+
+
+@cache
+def program_server() -> ProgramServer:
+    """Return this process's server of forks; coverage measures them if it measures this process."""
+    return ProgramServer({**os.environ, **coverage_of_children()})
+
+
+def _answer(done: "subprocess.CompletedProcess[bytes]", root: Path | None) -> Answer:
+    out, err = (one.decode("utf-8", "surrogateescape") for one in (done.stdout, done.stderr))
     if root is not None:
         out, err = plain(out, root), plain(err, root)
     return Answer(done.returncode, out, err)

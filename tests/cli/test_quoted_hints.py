@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kit import Answer, ok, run
+from tests.cli.kit import Answer, ok, run, run_installed
 from tests.conftest import git
 
 HINT = re.compile(r"^hint: (.*?)(?:   \(.*)?$", re.MULTILINE)
@@ -41,7 +41,7 @@ def test_a_conflict_names_the_command(odd: Path) -> None:
     """`approve` of work that conflicts prints the command that rebases it."""
     worktree = Path(ok(odd, "spawn", "auth", "t1"))
     write(worktree, "mine\n")
-    ok(odd, "start", "auth")
+    assert run_installed(odd, "start", "auth").status == 0  # the agent is what starts programs
     ok(odd, "done", "auth")
     write(odd, "theirs\n")
     assert "in conflict" in follow(run(odd, "approve", "auth"), at=odd, status=3)

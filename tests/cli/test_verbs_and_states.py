@@ -1,24 +1,21 @@
 """Every verb in every state of a worker and in every status of a task, against golden tables.
 
-Each command runs in a process of its own. It is forked by a server that has imported the program
-(tests/cli/forking.py), since 700 starts of the interpreter would take two minutes. A seeded sample
-of the cells also runs by the installed program, with the same answers.
+Each command runs in a process of its own, forked by a server that has imported the program
+(tests/cli/forking.py). A seeded sample of the cells also runs by the installed program, with the
+same answers.
 """
 
-import os
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from gitworker.cli.command_list import COMMANDS, SUBCOMMANDS
 from gitworker.service.service import open_repository
-from tests.cli.forking import ProgramServer
 from tests.cli.kit import run
 from tests.cli.stages import OF_TASKS, OF_WORKERS, Stage, idle, ready
 from tests.cli.verb_table import PID, Table
-from tests.conftest import SETTINGS, settings_of_children
 from tests.workers.world import World, without_heartbeat_daemon
 
 OF_WORKER: dict[str, tuple[str, ...]] = {
@@ -107,45 +104,32 @@ OTHERS = {
 SEED, STAGES_SAMPLED, VERBS_SAMPLED = 11, 3, 6
 
 
-@pytest.fixture(scope="session")
-def program() -> Iterator[ProgramServer]:
-    """Return the server that starts the program; coverage measures its children."""
-    environment = dict(os.environ)
-    if SETTINGS in environment:
-        environment[SETTINGS] = settings_of_children(environment[SETTINGS])
-    server = ProgramServer(environment)
-    yield server
-    server.close()
-
-
 @pytest.mark.parametrize("stage", OF_WORKERS, ids=lambda stage: stage.__name__)
-def test_verbs_of_workers(quiet: World, program: ProgramServer, stage: Stage) -> None:
+def test_verbs_of_workers(quiet: World, stage: Stage) -> None:
     """A verb in a worker's state has this status, output and hint, and names no event."""
-    fill(Table(quiet, stage, program.run), OF_WORKER).check(stage.__name__)
+    fill(Table(quiet, stage, run), OF_WORKER).check(stage.__name__)
 
 
 @pytest.mark.parametrize("status", OF_TASKS)
-def test_verbs_of_tasks(quiet: World, program: ProgramServer, status: str) -> None:
+def test_verbs_of_tasks(quiet: World, status: str) -> None:
     """A verb in a task's status has this status, output and hint, and names no event."""
     idle(quiet, "free", "other")
     ready(quiet, "", "base")
     open_repository(str(quiet.root)).create_workstream("group")
-    table = Table(quiet, OF_TASKS[status], program.run)
+    table = Table(quiet, OF_TASKS[status], run)
     fill(table, OF_TASK).check(f"task_{status.lower()}")
 
 
 @pytest.mark.parametrize(
     "stage", random.Random(SEED).sample(OF_WORKERS, STAGES_SAMPLED), ids=lambda one: one.__name__
 )
-def test_the_server_is_the_program(
-    quiet: World, program: ProgramServer, stage: Stage, tmp_path: Path
-) -> None:
+def test_a_fork_is_the_program(quiet: World, stage: Stage, tmp_path: Path) -> None:
     """The forked program has the status and the bytes of output of the installed one."""
     verbs = random.Random(f"{SEED} {stage.__name__}").sample(sorted(OF_WORKER), VERBS_SAMPLED)
     second = World.make(tmp_path / "second" / "repo")
     with without_heartbeat_daemon(second):
         forked, installed = (
-            Table(world, stage, way) for world, way in ((quiet, program.run), (second, run))
+            Table(world, stage, way) for world, way in ((quiet, run), (second, run))
         )
         for verb in verbs:
             forked.add(OF_WORKER[verb])

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from gitworker.errors import GitWorkerError
 from tests.cli.in_process import run_here
+from tests.cli.kit import WATCHERS
 from tests.hints.templates import READS, REMARK, WAITS, Template
 
 # The words of a user for the placeholders of a hint.
@@ -90,9 +91,11 @@ class Proof:
 
         subprocess.run = running  # type: ignore[assignment]
         GitWorkerError.__init__ = beginning  # type: ignore[method-assign]
+        WATCHERS.append(self._ran)
         try:
             yield
         finally:
+            WATCHERS.remove(self._ran)
             subprocess.run = run
             GitWorkerError.__init__ = begin  # type: ignore[method-assign]
 
