@@ -30,7 +30,7 @@ BROWSER := .browser
 PLAYWRIGHT := playwright>=1.50
 AXE := axe-core@4
 AGENTS ?= claude codex qwen gemini opencode aider
-# CI measures coverage during the tests, so that `make check` need not repeat them.
+# CI measures coverage during the tests, so that `make check` need not repeat them, even if one fails.
 COVER ?= $(CI)
 COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
@@ -61,9 +61,9 @@ demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove
 
 test: $(READY) ## run the fast tests, the tests of whole programs, and the slow tests at a bounded size
 	@rm -rf $(COVERED) .coverage .coverage.*
+	@$(if $(COVER),mkdir -p build && touch $(COVERED))
 	$(MEASURED) -m "$(FAST)"
 	$(MEASURED) -m whole
-	@$(if $(COVER),mkdir -p build && touch $(COVERED))
 	$(PYTEST) -m slow
 
 fast: $(READY) ## run the fast tests alone, in two to three minutes
