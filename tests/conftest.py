@@ -46,9 +46,10 @@ WHOLE = (
     "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
-# of each child; the others run the same code in children, and their own process is measured. Of a
-# parametrized test, only the first variant's children are measured.
-MEASURED = ("agents", "cli", "liveness", "service", "ui", "web")
+# of each child, also of every background job; the others run the same code in forks (tests/cli/kit)
+# and in their own process, which are always measured. Of a parametrized test, only the first
+# variant's children are measured.
+MEASURED = ("ui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.
