@@ -8,11 +8,9 @@ the next run finds them by their rows.
 
 from __future__ import annotations
 
-import math
 import os
-import select
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
@@ -56,10 +54,12 @@ from gitworker.orchestrator.rules_next import (
     passes,
 )
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
+from gitworker.orchestrator.rules_wait import wait_s
 from gitworker.orchestrator.spending import Spending
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.orchestrator.turns.crew import require_crew
 from gitworker.orchestrator.turns.rules_places import limits_of
+from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Waker
 
-LOOK_AT_MOST_S = 10.0  # while agents run: overdue workers are recorded by commands only
 WAIT_FOR_RUN_S = 86_400
 SPENT = " budget"  # the key of a line that is about no task
 
@@ -228,20 +227,16 @@ class _Work:
         """Wait until something has changed, or until the earliest deadline."""
         if (self.plan.actions or self.plan.land or self.plan.check) and not self.is_held_up:
             return  # the last actions made them possible
-        left_s = math.inf
-        if self.plan.wake_at_ms is not None:
-            left_s = max(0.0, (self.plan.wake_at_ms - clock.now_ms()) / 1000)
-        if (chore_ms := self.chores.wake_at_ms) is not None:
-            left_s = min(left_s, max(0.0, (chore_ms - clock.now_ms()) / 1000))
         jobs = (*filter(None, [self.landing]), *self.checks.values(), *self.chores.jobs)
-        if self.plan.running or jobs or self.plan.is_crowded or self.is_held_up:
-            left_s = min(left_s, LOOK_AT_MOST_S)
-        with _process_ends(self.picture.watched) as also:
-            for job in jobs:
-                also[job.fileno()] = select.POLLIN
-            if self.interrupts.fileno() >= 0:
-                also[self.interrupts.fileno()] = select.POLLIN
-            waker.wait(left_s, also=also)
+        left_s = wait_s(
+            (self.plan.wake_at_ms, self.chores.wake_at_ms),
+            now=clock.now_ms(),
+            is_busy=bool(self.plan.running or jobs or self.plan.is_crowded or self.is_held_up),
+        )
+        wait_for_change(
+            waker, left_s, ends_of=self.picture.watched,
+            readable=(*(job.fileno() for job in jobs), self.interrupts.fileno()),
+        )  # fmt: skip
         self.interrupts.take()
 
     def summary(self) -> RunSummary:
@@ -438,18 +433,3 @@ def _hold_tick(session: Session) -> Iterator[None]:
     """Hold the lock of a tick, so that two runs neither start a task twice nor exceed a limit."""
     with hold(f"{session.paths.locks}/run", name="run", timeout_s=WAIT_FOR_RUN_S):
         yield
-
-
-@contextmanager
-def _process_ends(pids: list[int]) -> Iterator[dict[int, int]]:
-    """Give descriptors that become readable at the end of a process, with their poll(2) events."""
-    with ExitStack() as opened:
-        found = {}
-        for pid in pids if hasattr(os, "pidfd_open") else ():
-            try:
-                fd = os.pidfd_open(pid)
-            except OSError:  # it has ended: the next tick sees it
-                continue
-            opened.callback(os.close, fd)
-            found[fd] = select.POLLIN
-        yield found
