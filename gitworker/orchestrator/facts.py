@@ -18,7 +18,7 @@ from gitworker.orchestrator.rules_next import (
     slot_owner,
     was_stopped,
 )
-from gitworker.orchestrator.turns.crew import read_crew
+from gitworker.orchestrator.turns.crew import crew_of
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
@@ -117,9 +117,8 @@ def read_picture(
         }
         retry_ms = next_retry_ms(reader)
     queue = read_queue(
-        session, agent or "", slots=slots, skipped=skipped, agents=agents, accounts=accounts
+        session, agent, slots=slots, skipped=skipped, agents=agents, accounts=accounts
     )
-    crew = None if agent is not None else read_crew(session, queue.ready, queue.others)
     facts = Facts(
         tuple(slot.facts for slot in slots.values()),
         ready=queue.ready,
@@ -128,9 +127,10 @@ def read_picture(
         next_retry_ms=retry_ms,
         is_kept=queue.is_kept,
     )
-    if crew is None:
+    if agent is not None:
         return Picture(slots, facts, queue)
-    facts = facts._replace(crew=crew.agents, takers=crew.takers)
+    crew = crew_of(queue.crew, queue.kinds)
+    facts = facts._replace(crew=queue.crew, takers=crew.takers)
     return Picture(slots, facts, queue, crew.obstacles)
 
 

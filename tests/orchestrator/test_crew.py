@@ -11,6 +11,7 @@ from gitworker.model.task_spec import TaskSpec
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.rules_next import Action, Step
 from gitworker.orchestrator.run import RunOrder, plan_run, run
+from gitworker.orchestrator.turns.read_queue import READY_AT_ONCE
 from gitworker.service.service import open_repository
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.tasks.queue.add_task import promote_if_free
@@ -114,4 +115,27 @@ def test_an_agent_with_work_or_paused_gets_no_task(world: World) -> None:
     follow_hint(world, summary.next_command)
     assert plan_run(world.session(), ORDER).actions == (
         Action(Step.START, "ada-1", "a", is_new=True),
+    )
+
+
+def test_an_agent_is_not_idle_behind_the_tasks_of_another(world: World) -> None:
+    """A free agent gets its task, although more tasks than a tick reads wait for a busy one."""
+    register(world, "ada")
+    register(world, "bob", capabilities=["sql"])
+    many = [TaskSpec(f"a{number:03}", agent="ada") for number in range(READY_AT_ONCE + 10)]
+    add(world, *many, TaskSpec("query", capabilities=("sql",)), TaskSpec("sweep", agent="bob"))
+    world.spawn("ada-7", "by-hand")
+    start(world.session(), "ada-7")
+    planned = plan_run(world.session(), ORDER)
+    assert planned.actions == (Action(Step.START, "bob-1", "query", is_new=True),)
+
+
+def test_a_type_at_its_limit_does_not_stop_the_others(world: World) -> None:
+    """A run of one agent starts its tasks, although many wait for another type at its limit."""
+    world.git("config", "worker.agents.limits", "codex=0")
+    many = [TaskSpec(f"a{number:03}", agent="codex") for number in range(READY_AT_ONCE + 10)]
+    add(world, *many, TaskSpec("own"))
+    order = RunOrder(AgentCommand(None, ("true",)), agents=2)
+    assert plan_run(world.session(), order).actions == (
+        Action(Step.START, "command-1", "own", is_new=True),
     )

@@ -31,8 +31,10 @@ from gitworker.store.records.task_needs import (
 from gitworker.store.records.task_queue import (
     count_by_project,
     count_by_status,
+    ready_kinds_of,
     ready_tasks,
     ready_tasks_of,
+    ready_tasks_of_kind,
     set_held,
     waive_needs,
 )
@@ -182,6 +184,7 @@ def test_the_order_of_the_queue(store: Database) -> None:
     ("query", "index"),
     [
         ("task_queue.ready_of_project", "idx_tasks_ready_of_project"),
+        ("task_queue.ready_of_kind", "idx_tasks_ready_of_kind"),
         ("tasks.unblocked", "idx_tasks_unblocked"),
         ("tasks.due_retries", "idx_tasks_failed"),
         ("task_queue.counts", "task_counts"),
@@ -195,10 +198,44 @@ def test_the_order_of_the_queue(store: Database) -> None:
 def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
     """Queries that every round asks walk an index and sort nothing."""
     asked = "EXPLAIN QUERY PLAN " + query_text(query)
-    values = {"limit": 5, "now": 5, "project": "default", "status": "READY", "id": "login"}
+    values = {
+        "limit": 5,
+        "now": 5,
+        "project": "default",
+        "status": "READY",
+        "id": "login",
+        "kind": " []",
+    }
     plan = [row["detail"] for row in store.execute(asked, values)]
     assert len(plan) == 1
     assert index in plan[0]
+
+
+def test_the_kinds_of_ready_tasks(store: Database) -> None:
+    """Each kind is listed once, by one search of the index, and has its tasks in their order."""
+    with store.write() as writer:
+        for name, agent, capabilities in (
+            ("a", None, ()), ("b", "codex", ()), ("c", "codex", ("go", "sql")), ("d", "codex", ()),
+            ("e", "claude", ()),
+        ):  # fmt: skip
+            insert_task_spec(writer, TaskSpec(name, agent=agent, capabilities=capabilities), now=1)
+        for name in "dcba":
+            move(writer, name, E.DEPS_MET)
+    kinds = [" []", 'codex ["go", "sql"]', "codex []"]
+    with store.read() as reader:
+        assert ready_kinds_of(reader, "default", 9) == kinds
+        assert ready_kinds_of(reader, "default", 2) == kinds[:2]
+        assert ready_kinds_of(reader, "other", 9) == []
+        queued = ready_tasks(reader, 9)
+        assert [one.kind for one in queued] == [kinds[0], kinds[2], kinds[1], kinds[2]]
+        found = ready_tasks_of_kind(reader, "default", "codex []", 9)
+        assert [one.id for one in found] == ["b", "d"]
+    asked = "EXPLAIN QUERY PLAN " + query_text("task_queue.ready_kinds")
+    plan = [row["detail"] for row in store.execute(asked, {"project": "default", "limit": 9})]
+    searches = [one for one in plan if "tasks" in one]
+    assert len(searches) == 2
+    assert all("SEARCH tasks USING INDEX idx_tasks_ready_of_kind" in one for one in searches), plan
+    assert not any("TEMP B-TREE" in one for one in plan)
 
 
 def test_tasks_are_counted_by_triggers(store: Database) -> None:

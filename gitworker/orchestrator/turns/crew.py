@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import Invalid
 from gitworker.observe.queue.agent_use import AT_WORK, shown_agents
-from gitworker.orchestrator.turns.rules_crew import CrewAgent, Obstacle, obstacle_of, takers_of
-from gitworker.store.records.task_specs import find_task_spec
+from gitworker.orchestrator.turns.rules_crew import (
+    CrewAgent,
+    Obstacle,
+    obstacle_of,
+    parse_kind,
+    takers_of,
+)
 from gitworker.store.scheduling.agents import all_registered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -21,25 +26,19 @@ if TYPE_CHECKING:
 
 
 class Crew(NamedTuple):
-    """The registered agents, the agents that may take each READY task, and the obstacles."""
+    """The agents that may take each READY task, and why none takes it."""
 
-    agents: tuple[CrewAgent, ...]
     takers: dict[str, tuple[str, ...]]
     obstacles: dict[str, Obstacle]
 
 
-def read_crew(session: Session, ready: Sequence[str], others: Sequence[Running]) -> Crew:
-    """Read the registered agents, and which of them may take each READY task.
-
-    `others` are the living agents that this run has not started.
-    """
-    with session.store.read() as reader:
-        agents = read_agents(session, reader, others)
-        specs = [spec for task in ready if (spec := find_task_spec(reader, task)) is not None]
-    takers = {spec.id: takers_of(spec, agents) for spec in specs}
-    found = {spec.id: obstacle_of(spec, takers[spec.id], agents) for spec in specs}
-    obstacles = {task: one for task, one in found.items() if one is not None}
-    return Crew(agents, takers, obstacles)
+def crew_of(agents: Sequence[CrewAgent], kinds: Mapping[str, str]) -> Crew:
+    """Return which of the agents may take each task; `kinds` are the kinds of the tasks."""
+    parsed = {text: parse_kind(text) for text in set(kinds.values())}
+    takers = {text: takers_of(kind, agents) for text, kind in parsed.items()}
+    found = {text: obstacle_of(kind, takers[text], agents) for text, kind in parsed.items()}
+    obstacles = {task: one for task, kind in kinds.items() if (one := found[kind]) is not None}
+    return Crew({task: takers[kind] for task, kind in kinds.items()}, obstacles)
 
 
 def require_crew(session: Session) -> None:

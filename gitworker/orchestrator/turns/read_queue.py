@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.limits.send_limits import limits_of as limits_of_kinds
+from gitworker.orchestrator.turns.crew import read_agents
+from gitworker.orchestrator.turns.rules_crew import CrewAgent, has_place, parse_kind
 from gitworker.orchestrator.turns.rules_places import KindFacts, ProjectFacts, places_of
 from gitworker.orchestrator.turns.rules_turns import ProjectQueue, account, take_turns
-from gitworker.store.records.task_queue import ready_tasks_of
+from gitworker.store.records.task_queue import (
+    QueuedTask,
+    ready_kinds_of,
+    ready_tasks_of,
+    ready_tasks_of_kind,
+)
 from gitworker.store.scheduling.starts import projects_in_turn, record_credit
 from gitworker.tasks.admission.admit import living_starts
 from gitworker.tasks.admission.overlap import avoid_overlaps
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from gitworker.session import Session
+    from gitworker.store.api import Reader
     from gitworker.store.scheduling.starts import ProjectTurn
-    from gitworker.tasks.admission.rules_admission import Running
 
 READY_AT_ONCE = 200  # more than the agents of a machine
+OF_KIND_AT_ONCE = 20  # if the first tasks wait for busy agents; the next tick reads the next ones
+KINDS_AT_ONCE = 1000
 ACCOUNT_EVERY_MS = 1000
 
 
@@ -29,7 +40,8 @@ class Queue(NamedTuple):
     """The READY tasks that may start, and the limits; `waiting` names the task that each waits for.
 
     `is_kept`: others are READY and wait for a place of their project or for a running task.
-    `others` are the living agents that the run has not started.
+    `crew` are the registered agents. `kinds` has the kind of each task that was read, also of those
+    that wait for a busy agent.
     """
 
     ready: tuple[str, ...]
@@ -37,52 +49,82 @@ class Queue(NamedTuple):
     kind: KindFacts
     waiting: Mapping[str, str]
     is_kept: bool
-    others: tuple[Running, ...] = ()
+    crew: tuple[CrewAgent, ...] = ()
+    kinds: Mapping[str, str] = MappingProxyType({})
 
 
 def read_queue(
     session: Session,
-    kind: str,
+    agent: str | None,
     *,
     slots: Collection[str],
     skipped: Collection[str],
     agents: int | None,
     accounts: bool = True,
 ) -> Queue:
-    """Read the queue for a run of a kind of agent, with the workers `slots` and `agents` at once.
+    """Read the queue for a run of an agent, with the workers `slots` and `agents` at once.
 
-    With several projects their agent time is accounted up to now; without `accounts` that is not
-    recorded.
+    If `agent` is None, all registered agents take part. A task that waits for a busy agent does
+    not hide the tasks behind it. With several projects their agent time is accounted up to now;
+    without `accounts` that is not recorded.
     """
+    limits = limits_of_kinds(session.settings).agent_limits
     with session.store.read() as reader:
         turns = projects_in_turn(reader)
         living = living_starts(reader, session.paths)
-        ready = {
-            one.limits.id: ready_tasks_of(reader, one.limits.id, READY_AT_ONCE + len(skipped))
-            for one in turns
+        others = [one for one in living if one.worker not in slots]
+        crew = read_agents(session, reader, others)
+        of_type = Counter(one.agent_type for one in living)
+
+        @cache
+        def is_open(kind: str) -> bool:
+            return has_place(parse_kind(kind), crew, agent=agent, running=of_type, limits=limits)
+
+        read = {
+            one.limits.id: _read_tasks(reader, one.limits.id, skipped, is_open) for one in turns
         }
-    others = [one for one in living if one.worker not in slots]
     running = Counter(one.project for one in living)
     projects = _facts(turns, running, others=Counter(one.project for one in others))
     queues = [
         ProjectQueue(
             one.limits.id, one.weight, one.credit_ms, facts.running,
-            tuple(task.id for task in ready[one.limits.id] if task.id not in skipped),
-            places_of(facts, agents=agents),
+            tuple(task.id for task in read[one.limits.id]), places_of(facts, agents=agents),
         )
         for one, facts in zip(turns, projects, strict=True)
     ]  # fmt: skip
     if len(queues) > 1:
         since_ms = max(one.accounted_at_ms for one in turns)
         queues = _account(session, queues, since_ms=since_ms, records=accounts)
-    ordered = take_turns(queues, number=READY_AT_ONCE)
+    kinds = {task.id: task.kind for tasks in read.values() for task in tasks}
+    startable = [
+        one._replace(ready=tuple(task for task in one.ready if is_open(kinds[task])))
+        for one in queues
+    ]
+    ordered = take_turns(startable, number=READY_AT_ONCE)
     free, waiting = avoid_overlaps(session, ordered, number=max(agents or READY_AT_ONCE, 1))
-    of_kind = sum(one.agent_type == kind for one in others)
-    at_once = limits_of_kinds(session.settings).agent_limits.get(kind)
+    kind = KindFacts(sum(one.agent_type == agent for one in others), limits.get(agent or ""))
     is_kept = bool(waiting) or sum(len(one.ready) for one in queues) > len(ordered)
-    return Queue(
-        tuple(free), projects, KindFacts(of_kind, at_once), waiting, is_kept, tuple(others)
-    )
+    return Queue(tuple(free), projects, kind, waiting, is_kept, crew, kinds)
+
+
+def _read_tasks(
+    reader: Reader, project: str, skipped: Collection[str], is_open: Callable[[str], bool]
+) -> list[QueuedTask]:
+    """Read the first READY tasks of a project, and of each kind for which an agent is free.
+
+    The latter only if others are among the first ones, and as many as a tick reads.
+    """
+    limit = READY_AT_ONCE + len(skipped)
+    found = ready_tasks_of(reader, project, limit)
+    if len(found) == limit and not all(is_open(task.kind) for task in found):
+        further = {
+            task
+            for kind in ready_kinds_of(reader, project, KINDS_AT_ONCE)
+            if is_open(kind)
+            for task in ready_tasks_of_kind(reader, project, kind, OF_KIND_AT_ONCE + len(skipped))
+        }
+        found += sorted(further.difference(found), key=lambda one: one.order)
+    return [one for one in found if one.id not in skipped]
 
 
 def _facts(

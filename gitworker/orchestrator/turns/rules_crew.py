@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,9 +10,14 @@ from gitworker.model.agent import AgentState
 from gitworker.tasks.agents.rules_registered import has_room, may_take, unfit_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from gitworker.model.task_spec import TaskSpec
+
+class TaskKind(NamedTuple):
+    """The agent or type that a task names, and the capabilities that it requires."""
+
+    agent: str | None = None
+    capabilities: tuple[str, ...] = ()
 
 
 class CrewAgent(NamedTuple):
@@ -77,23 +83,55 @@ class Roster:
         )  # fmt: skip
 
 
-def takers_of(spec: TaskSpec, crew: Sequence[CrewAgent]) -> tuple[str, ...]:
+def parse_kind(text: str) -> TaskKind:
+    """Return the kind of a queued task: `codex ["sql"]`."""
+    agent, _, capabilities = text.rpartition(" [")
+    return TaskKind(agent or None, tuple(json.loads(f"[{capabilities}")))
+
+
+def has_place(
+    kind: TaskKind,
+    crew: Sequence[CrewAgent],
+    *,
+    agent: str | None,
+    running: Mapping[str, int],
+    limits: Mapping[str, int],
+) -> bool:
+    """Return whether an agent could start on a task of a kind now; also if none ever could.
+
+    `agent` is that of the run, or None for all registered ones. `running` counts the living agents
+    of each type, and `limits` has the most of a type at once.
+    """
+    full = {name for name, limit in limits.items() if running.get(name, 0) >= limit}
+    if agent is not None:
+        wished = kind.agent or agent
+        return next((one.agent_type for one in crew if one.name == wished), wished) not in full
+    able = [one for one in crew if one.name in takers_of(kind, crew)]
+    return not able or any(
+        one.agent_type not in full and has_room(
+            AgentState(one.state), at_work=one.at_work, tasks=one.tasks, is_paused=one.is_paused
+        )
+        for one in able
+    )  # fmt: skip
+
+
+def takers_of(kind: TaskKind, crew: Sequence[CrewAgent]) -> tuple[str, ...]:
     """Return the agents that have what a task requires."""
     return tuple(
         one.name for one in crew
         if may_take(
             name=one.name, agent_type=one.agent_type, capabilities=one.capabilities,
-            required=spec.capabilities, wish=spec.agent,
+            required=kind.capabilities, wish=kind.agent,
         )
     )  # fmt: skip
 
 
 def obstacle_of(
-    spec: TaskSpec, takers: Collection[str], crew: Sequence[CrewAgent]
+    kind: TaskKind, takers: Collection[str], crew: Sequence[CrewAgent]
 ) -> Obstacle | None:
     """Return why no agent can take a task even if it ends all others, or None."""
     if not takers:
-        return Obstacle(*unfit_words(required=spec.capabilities, wish=spec.agent), lasts=True)
+        return Obstacle(*unfit_words(required=kind.capabilities, wish=kind.agent), lasts=True)
     able = [one for one in crew if one.name in takers]
     if any(has_room(AgentState(one.state), at_work=0, tasks=1, is_paused=one.is_paused)
            for one in able):  # fmt: skip

@@ -13,7 +13,10 @@ from gitworker.store.scheduling.projects import open_projects
 
 
 class QueuedTask(NamedTuple):
-    """A task that may start now; `position` is its place in its plan."""
+    """A task that may start now; `position` is its place in its plan.
+
+    `kind` is the agent that it names, a space, and the capabilities that it requires as JSON.
+    """
 
     id: str
     title: str
@@ -21,6 +24,12 @@ class QueuedTask(NamedTuple):
     created_at_ms: int
     position: int = 0
     project_id: str = "default"
+    kind: str = " []"
+
+    @property
+    def order(self) -> tuple[int, int, int, str]:
+        """Return its place in the order of the queue."""
+        return self.priority, self.created_at_ms, self.position, self.id
 
 
 def ready_tasks(reader: Reader, limit: int) -> list[QueuedTask]:
@@ -32,13 +41,26 @@ def ready_tasks(reader: Reader, limit: int) -> list[QueuedTask]:
     projects = open_projects(reader)
     found = [task for project in projects for task in ready_tasks_of(reader, project, limit)]
     if len(projects) > 1:
-        found.sort(key=lambda one: (one.priority, one.created_at_ms, one.position, one.id))
+        found.sort(key=lambda one: one.order)
     return found[:limit]
 
 
 def ready_tasks_of(reader: Reader, project: str, limit: int) -> list[QueuedTask]:
     """Return the first tasks of one project that may start, ignoring the project's own limits."""
     rows = reader.rows("task_queue.ready_of_project", project=project, limit=limit)
+    return [QueuedTask(**row) for row in rows]
+
+
+def ready_kinds_of(reader: Reader, project: str, limit: int) -> list[str]:
+    """Return the first kinds of the tasks of one project that may start."""
+    return [
+        row["kind"] for row in reader.rows("task_queue.ready_kinds", project=project, limit=limit)
+    ]
+
+
+def ready_tasks_of_kind(reader: Reader, project: str, kind: str, limit: int) -> list[QueuedTask]:
+    """Return the first tasks of one kind and project that may start."""
+    rows = reader.rows("task_queue.ready_of_kind", project=project, kind=kind, limit=limit)
     return [QueuedTask(**row) for row in rows]
 
 

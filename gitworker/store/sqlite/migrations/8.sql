@@ -1,5 +1,6 @@
 -- Schema 8: reviews as data: the rounds of a review, its comments, and the marks of a reviewer.
--- A workstream can also be cancelled while it validates; the landings on a target have an index.
+-- A workstream can also be cancelled while it validates; the landings on a target
+-- have an index, and so have the kinds of READY tasks.
 
 -- One hand-in each. `commits` is a JSON array of [commit, patch id, author, message], oldest first.
 CREATE TABLE review_rounds (
@@ -111,6 +112,12 @@ CREATE TABLE review_looks (
 
 -- for: landings.on_target
 CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms IS NULL;
+
+-- for: task_queue.ready_kinds, task_queue.ready_of_kind. A kind is the agent that a task names, and
+-- the capabilities that it requires.
+CREATE INDEX idx_tasks_ready_of_kind ON tasks(
+    project_id, IFNULL(agent, '') || ' ' || capabilities, priority, created_at_ms, position, id
+) WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
 
 DROP TRIGGER IF EXISTS legal_no_insert;
 INSERT OR IGNORE INTO legal_transitions (machine, from_state, event, to_state) VALUES

@@ -1,7 +1,35 @@
 -- name: ready_of_project — the tasks of a project that may start now, in their order
-SELECT id, title, priority, created_at_ms, position, project_id
+SELECT id, title, priority, created_at_ms, position, project_id,
+    IFNULL(agent, '') || ' ' || capabilities AS kind
 FROM tasks INDEXED BY idx_tasks_ready_of_project
 WHERE project_id = :project
+    AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
+ORDER BY priority, created_at_ms, position, id LIMIT :limit;
+
+-- name: ready_kinds — the kinds of the tasks of a project that may start now, one search for each
+WITH RECURSIVE kinds(kind) AS (
+    SELECT (
+        SELECT IFNULL(agent, '') || ' ' || capabilities FROM tasks
+        WHERE project_id = :project
+            AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
+        ORDER BY IFNULL(agent, '') || ' ' || capabilities LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT IFNULL(agent, '') || ' ' || capabilities FROM tasks
+        WHERE project_id = :project AND IFNULL(agent, '') || ' ' || capabilities > kinds.kind
+            AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
+        ORDER BY IFNULL(agent, '') || ' ' || capabilities LIMIT 1
+    ) FROM kinds WHERE kinds.kind IS NOT NULL
+    LIMIT :limit
+)
+SELECT kind FROM kinds WHERE kind IS NOT NULL;
+
+-- name: ready_of_kind — the tasks of one kind of a project that may start now, in their order
+SELECT id, title, priority, created_at_ms, position, project_id,
+    IFNULL(agent, '') || ' ' || capabilities AS kind
+FROM tasks
+WHERE project_id = :project AND IFNULL(agent, '') || ' ' || capabilities = :kind
     AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
 ORDER BY priority, created_at_ms, position, id LIMIT :limit;
 

@@ -1,17 +1,21 @@
 """Which registered agent takes a task in a run that names none."""
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.model.task_spec import TaskSpec
 from gitworker.orchestrator.turns.rules_crew import (
     CrewAgent,
     Obstacle,
     Roster,
+    TaskKind,
+    has_place,
     obstacle_of,
+    parse_kind,
     takers_of,
 )
 
@@ -45,11 +49,11 @@ def test_the_limit_of_a_kind_holds() -> None:
 
 def test_who_may_take_a_task() -> None:
     """Capabilities and the wish for a name or a type decide; without an agent a reason is given."""
-    sql = TaskSpec("t", capabilities=("sql",))
+    sql = TaskKind(capabilities=("sql",))
     assert takers_of(sql, CREW) == ("bob",)
-    assert takers_of(TaskSpec("t"), CREW) == ("ada", "bob", "cyd")
-    assert takers_of(TaskSpec("t", agent="codex"), CREW) == ("bob", "cyd")
-    gpu = TaskSpec("t", capabilities=("gpu",))
+    assert takers_of(TaskKind(), CREW) == ("ada", "bob", "cyd")
+    assert takers_of(TaskKind(agent="codex"), CREW) == ("bob", "cyd")
+    gpu = TaskKind(capabilities=("gpu",))
     assert obstacle_of(gpu, takers_of(gpu, CREW), CREW) == Obstacle(
         "no registered agent can take it: it requires the capability gpu",
         "git worker agent add --type '<type>' --capability gpu <name>", lasts=True,
@@ -77,3 +81,39 @@ def test_the_choice_is_even_and_within_the_limits(tasks: list[int], number: int)
     shares = [Counter(chosen[:at])[name] for at, name in enumerate(chosen) if name]
     assert shares == sorted(shares) or len(set(tasks)) > 1
     assert all(not (first is None and then) for first, then in pairwise(chosen))
+
+
+def test_the_kind_of_a_queued_task() -> None:
+    """A kind is the agent or type that a task names, and the capabilities that it requires."""
+    assert parse_kind(" []") == TaskKind()
+    assert parse_kind('codex ["go", "sql"]') == TaskKind("codex", ("go", "sql"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "agent", "running", "limits", "is_open"),
+    [
+        (TaskKind(), None, {}, {}, True),
+        (TaskKind("cyd"), None, {}, {}, False),
+        (TaskKind("gpu"), None, {}, {}, True),
+        (TaskKind("bob"), None, {"codex": 1}, {"codex": 2}, True),
+        (TaskKind("bob"), None, {"codex": 2}, {"codex": 2}, False),
+        (TaskKind(None, ("python",)), None, {"codex": 2}, {"codex": 2}, True),
+        (TaskKind(None, ("python",)), None, {"claude": 9, "codex": 2}, {"codex": 2, "claude": 9},
+         False),
+        (TaskKind(), "claude", {"codex": 2}, {"codex": 2}, True),
+        (TaskKind("codex"), "claude", {"codex": 2}, {"codex": 2}, False),
+        (TaskKind("bob"), "claude", {"codex": 2}, {"codex": 2}, False),
+        (TaskKind("bob"), "claude", {"codex": 1}, {"codex": 2}, True),
+    ],
+)  # fmt: skip
+def test_the_kinds_that_have_a_place(
+    kind: TaskKind,
+    agent: str | None,
+    running: Mapping[str, int],
+    limits: Mapping[str, int],
+    is_open: bool,
+) -> None:
+    """A kind has a place if an agent that may take it is free, or if no agent ever could."""
+    assert has_place(kind, CREW, agent=agent, running=running, limits=limits) is is_open
+    busy = (ADA._replace(at_work=4),)
+    assert not has_place(TaskKind(), busy, agent=None, running={}, limits={})
