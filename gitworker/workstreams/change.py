@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
@@ -11,6 +12,7 @@ from gitworker.errors import Refused
 from gitworker.model.ids import WORKSTREAM, Branch, Ref
 from gitworker.model.ref_names import ref_of, short_name, workstream_ref
 from gitworker.model.workstream import WorkstreamEvent
+from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_ref
 from gitworker.session import missing_target, require_person
 from gitworker.states.engine import InvalidTransition
@@ -25,7 +27,7 @@ from gitworker.tasks.queue.join import join, require_one_target, require_open, r
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.workstreams.attend import attend
 from gitworker.workstreams.files import archive_of
-from gitworker.workstreams.rules_workstream import is_cancelled
+from gitworker.workstreams.rules_workstream import is_cancelled, is_complete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +55,15 @@ def create(session: Session, new: NewWorkstream) -> Workstream:
     require_commands_of_person(session, new.validation)
     with session.store.read() as reader:
         _require_new(reader, new.name)
-    branch = _make_branch(session, new.name) if new.has_branch else None
+    with hold(session.landing_lock, name="landing") if new.has_branch else nullcontext():
+        now = clock.now_ms()  # the branch has all work that landed before
+        branch = _make_branch(session, new.name) if new.has_branch else None
     crash_point("workstream.branch")
     with session.store.write() as writer:
         _require_new(writer, new.name)
         insert_workstream(
-            writer, new.name, title=new.title, validation=new.validation,
-            now=clock.now_ms(), branch=branch,
-        )  # fmt: skip
+            writer, new.name, title=new.title, validation=new.validation, now=now, branch=branch
+        )
         return require_workstream(writer, new.name)
 
 
@@ -110,7 +113,8 @@ def add(session: Session, name: str, tasks: Sequence[str]) -> Workstream:
 def cancel(session: Session, name: str) -> Workstream:
     """End a workstream and cancel its tasks, whose work is kept and can be restored.
 
-    Raises InvalidTransition after the end, Refused while its branch lands.
+    Raises InvalidTransition after the end, unless its landing was undone; Refused while its branch
+    lands.
     """
     with session.store.write() as writer:
         found = require_workstream(writer, name)
@@ -127,7 +131,7 @@ def cancel(session: Session, name: str) -> Workstream:
 
 
 def _require_not_ended(found: Workstream) -> None:
-    if found.state in ENDED:
+    if found.state in ENDED and not (is_complete(found.state) and found.has_to_land):
         raise InvalidTransition(
             found.state, WorkstreamEvent.USER_CANCELLED,
             f"git worker workstream show {found.id}",

@@ -395,6 +395,30 @@ def test_the_hint_of_a_dependency_across_targets(world: World) -> None:
     assert hint_of(command) == show
 
 
+def test_a_dependency_on_work_that_its_branch_has(world: World) -> None:
+    """A task may wait for one that landed on the target before the branch began, and not later."""
+    add(world, "base")
+    landed(world, "core", "base", {"base": "1\n"})
+    start = make(world)
+    add(world, "late")
+    landed(world, "core", "late", {"late": "1\n"})
+    member(world, "form")
+    add(world, "styles", "base", workstream_id="login")
+    depend(world.session(), "form", [Need("base")])
+    assert (world.task("form").status, world.task("styles").status) == ("READY", "READY")
+    with unchanged(world, "other_target"):
+        depend(world.session(), "form", [Need("late")])
+    landed(world, "auth", "form", {"form": "1\n"})
+    assert world.show("base", BRANCH) == "1"
+    landed(world, "ui", "styles", {"styles": "1\n"})
+    assert finish(world).has_passed
+    create(world.session(), NewWorkstream("next", has_branch=True))
+    add(world, "after", workstream_id="next")
+    with unchanged(world, "other_target"):  # its own landing is not that of its workstream
+        depend(world.session(), "after", [Need("form")])
+    require_sound(world, start)
+
+
 def test_a_remote(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the final landing is pushed; commits of others there are taken up before."""
     bare, clone = tmp_path / "bare.git", tmp_path / "clone"

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Refused
+from gitworker.fsck.quick.target_branch import check_target
+from gitworker.journal.undo.undo import undo
 from gitworker.model.ids import WORKSTREAM, TaskId
 from gitworker.model.ref_names import anchor_of
+from gitworker.states.engine import InvalidTransition
 from gitworker.workstreams.change import cancel
 from gitworker.workstreams.show import json_view, read_view
 from tests.tasks.test_queue import add
-from tests.workers.world import World
+from tests.workers.world import World, unchanged
 from tests.workstreams.test_branch import BRANCH, finish, landed, make, member, require_sound
 from tests.workstreams.test_workstreams import by_command, follow_hint, state
 
@@ -92,6 +95,26 @@ def test_a_cancel_of_one_that_does_not_pass(world: World) -> None:
     assert (world.task("form").status, world.task("repair").status) == ("COMPLETED", "CANCELLED")
     assert (world.tip(), world.show("form", BRANCH)) == (start, "1")
     assert json_view(read_view(world.session(), "login"))["archived_at"] is not None
+    require_sound(world, start)
+
+
+def test_a_cancel_after_the_landing_was_undone(world: World) -> None:
+    """A workstream that has landed is not cancelled; after an undo it is, and its branch stays."""
+    start = make(world)
+    member(world, "form")
+    landed(world, "auth", "form", {"form": "1\n"})
+    assert finish(world).has_passed
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        cancel(world.session(), "login")
+    undo(world.session())
+    assert (state(world), world.show("form", BRANCH)) == ("completed", "1")
+    assert cancel(world.session(), "login").state == "cancelled"
+    assert (world.task("form").status, world.tip()) == ("COMPLETED", start)
+    assert json_view(read_view(world.session(), "login"))["archived_at"] is not None
+    with pytest.raises(Refused, match="workstream login is cancelled"):
+        finish(world)
+    world.git("branch", "-D", BRANCH)
+    assert [one.message for one in check_target(world.session())] == ["work lands on main"]
     require_sound(world, start)
 
 

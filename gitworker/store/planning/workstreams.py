@@ -141,7 +141,10 @@ def find_branch_of_task(reader: Reader, task: str | None) -> Ref | None:
 
 
 def find_crossing(reader: Reader, task: str) -> tuple[str, str] | None:
-    """Return a dependency of a task, or on it, whose two tasks land on different branches."""
+    """Return a dependency of a task, or on it, whose two tasks land on different branches.
+
+    Work that landed on the target before a workstream was created is in the workstream's branch.
+    """
     row = reader.row("workstreams.crossing", task=task)
     return None if row is None else (row["task"], row["other"])
 

@@ -83,8 +83,8 @@ def require_may_join(reader: Reader, found: Workstream, task: StoredTask) -> Non
 def require_one_target(reader: Reader, task: str, *, new: Collection[str] = ()) -> None:
     """Raise Refused if a task depends on one that lands on another branch, or the reverse.
 
-    The work that it waits for would not be in the branch that it starts from. `new` are the tasks
-    that the refusal rolls back.
+    The work that it waits for would not be in the branch that it starts from, unless it landed on
+    the target before that branch began. `new` are the tasks that the refusal rolls back.
     """
     crossing = find_crossing(reader, task)
     if crossing is None:

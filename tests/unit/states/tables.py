@@ -99,6 +99,7 @@ planned user_cancelled cancelled
 ready user_cancelled cancelled
 executing user_cancelled cancelled
 validating user_cancelled cancelled
+completed user_cancelled cancelled
 """
 
 AGENT = """

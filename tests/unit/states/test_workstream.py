@@ -113,10 +113,11 @@ def test_steps_that_decide_nothing(others: list[TaskStatus], before: TaskStatus)
 
 
 def test_transition_follows_the_table() -> None:
-    """A validating workstream can be cancelled, a completed one cannot."""
+    """A validating or completed workstream can be cancelled, a failed one cannot."""
     planned = WorkstreamState.PLANNED
     assert workstream_transition(planned, WorkstreamEvent.ALL_TASKS_CREATED) == "ready"
     cancelled = WorkstreamEvent.USER_CANCELLED
-    assert workstream_transition(WorkstreamState.VALIDATING, cancelled) == "cancelled"
+    for state in (WorkstreamState.VALIDATING, WorkstreamState.COMPLETED):
+        assert workstream_transition(state, cancelled) == "cancelled"
     with pytest.raises(InvalidTransition):
-        workstream_transition(WorkstreamState.COMPLETED, cancelled)
+        workstream_transition(WorkstreamState.FAILED, cancelled)

@@ -1,6 +1,6 @@
 -- Schema 8: reviews as data: the rounds of a review, its comments, and the marks of a reviewer.
--- A workstream can also be cancelled while it validates; the landings on a target
--- have an index, and so have the kinds of READY tasks.
+-- A workstream can also be cancelled while it validates, and after its landing was undone. The
+-- landings on a target have an index, and so have the kinds of READY tasks.
 
 -- One hand-in each. `commits` is a JSON array of [commit, patch id, author, message], oldest first.
 CREATE TABLE review_rounds (
@@ -129,7 +129,8 @@ INSERT OR IGNORE INTO legal_transitions (machine, from_state, event, to_state) V
     ('comment', 'resolved', 'reopen', 'reopened'),
     ('comment', 'reopened', 'handle', 'handled'),
     ('comment', 'reopened', 'resolve', 'resolved'),
-    ('workstream', 'validating', 'user_cancelled', 'cancelled');
+    ('workstream', 'validating', 'user_cancelled', 'cancelled'),
+    ('workstream', 'completed', 'user_cancelled', 'cancelled');
 CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END;

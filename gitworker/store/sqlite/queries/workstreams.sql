@@ -42,13 +42,17 @@ SELECT 1 AS found FROM workstreams WHERE branch IS NOT NULL AND landed_oid IS NU
 SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
 WHERE t.id = :task AND s.landed_oid IS NULL;
 
--- name: crossing — a dependency of a task, or on it, that lands on another branch
+-- name: crossing — a dependency of a task, or on it, whose work is not in the other's branch
 SELECT d.task_id AS task, d.depends_on AS other FROM task_dependencies AS d
 JOIN tasks AS a ON a.id = d.task_id
 JOIN tasks AS b ON b.id = d.depends_on
 LEFT JOIN workstreams AS x ON x.id = a.workstream_id AND x.landed_oid IS NULL
 LEFT JOIN workstreams AS y ON y.id = b.workstream_id AND y.landed_oid IS NULL
-WHERE (d.task_id = :task OR d.depends_on = :task) AND x.branch IS NOT y.branch
+LEFT JOIN workstreams AS z ON z.id = b.workstream_id
+WHERE (d.task_id = :task OR d.depends_on = :task) AND x.branch IS NOT y.branch AND NOT (
+    x.branch IS NOT NULL AND z.branch IS NULL
+    AND b.status = 'COMPLETED' AND b.completed_at_ms < x.created_at_ms
+)
 LIMIT 1;
 
 -- name: set_error — why it failed, or could not be validated
