@@ -118,11 +118,16 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
     rows = [
         (one.task, one.result.value, one.worker or NOTHING, one.detail) for one in found.results
     ]
-    spent = [f"{found.spent}; the same command continues the work"] if found.spent else []
+    last = [totals(found.results, found.others)]
+    return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
+
+
+def spending_lines(found: RunSummary) -> list[str]:
+    """Return the tokens and the cost of a run, and whether its budget is used up, in words."""
     cost = f", {found.cost.text}" if found.cost else ""
     used = [f"used {found.tokens:,} tokens{cost}"] if found.tokens else []
-    last = [totals(found.results, found.others), *used, *spent]
-    return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
+    spent = [f"{found.spent}; the same command continues the work"] if found.spent else []
+    return [*used, *spent]
 
 
 def json_summary(found: RunSummary) -> dict[str, Any]:

@@ -47,6 +47,21 @@ def order(**more: object) -> RunOrder:
     return RunOrder(AgentCommand("own", ()), 1, lands=True)._replace(**more)
 
 
+def test_a_run_reports_its_tokens_and_their_cost(world: World) -> None:
+    """The summary has the tokens of this run alone, and by the price table their cost."""
+    world.git("config", "worker.agents.prices", "own=2500/0")
+    ok(world.root, "task", "hold", "b")
+    words = ("run", "--agent", "own", "--land")
+    first = run_program(world.root, *words)
+    assert first.status == 0, first
+    assert first.out.splitlines()[0].startswith("a\tlanded\t"), first
+    assert "used 200 tokens, ~$0.50\n" in first.err, first
+    ok(world.root, "task", "add", "d", "-m", "d")
+    document = run_program(world.root, *words, "--json").document
+    assert (document["tokens_used"], document["cost_usd"]) == (100, 0.25)
+    assert "tokens" not in run_program(world.root, *words).err
+
+
 def test_a_run_stops_at_its_budget(world: World) -> None:
     """Finished work lands, the agent at work is stopped, and the next run continues its session."""
     words = ("run", "--agent", "own", "-j", "1", "--land", "--budget", "250", "--json")

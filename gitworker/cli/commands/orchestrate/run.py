@@ -9,7 +9,13 @@ from gitworker.cli.commands.work.supervised import OptionalRunner, program_of
 from gitworker.cli.options import Seconds, Text, Tokens
 from gitworker.errors import Invalid
 from gitworker.orchestrator.carry_out import AgentCommand
-from gitworker.orchestrator.results import json_plan, json_summary, render_plan, render_summary
+from gitworker.orchestrator.results import (
+    json_plan,
+    json_summary,
+    render_plan,
+    render_summary,
+    spending_lines,
+)
 from gitworker.orchestrator.run import RunOrder
 from gitworker.rules_text import quoted
 
@@ -112,6 +118,8 @@ def command(
         offer_trust(call, "verify")
     summary = call.service().run(order)
     call.render(summary, render_summary, json_summary)
-    if summary.next_command and not call.as_json:
-        output.narrate(f"next: {summary.next_command}")
+    if not call.as_json:
+        following = [f"next: {summary.next_command}"] if summary.next_command else []
+        for line in (*spending_lines(summary), *following):
+            output.narrate(line)
     return summary.status
