@@ -107,7 +107,9 @@ def _begin(common_dir: str, worker: str, *process: str) -> int:
     from gitworker.agents.hooks.begin_work import begin_work
 
     session = _open(common_dir, worker)
-    begin_work(session, worker, *process)
+    refusal = begin_work(session, worker, *process)
+    if refusal:
+        log_failure(session.paths.root, f"begin: {refusal}")
     _show(session)
     return 0
 

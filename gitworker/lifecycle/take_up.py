@@ -56,13 +56,14 @@ def publish_commits(
     return refs
 
 
-def take_up_by_heartbeat(session: Session, worker: Worker) -> None:
+def take_up_by_heartbeat(session: Session, worker: Worker, *, agent: Process | None = None) -> None:
     """Take up the work of a worker that sends heartbeats, unless it failed on purpose.
 
-    A worker whose task was cancelled or reset is warned.
+    `agent` is its process if the caller's own ancestors do not show it. A worker whose task was
+    cancelled or reset is warned.
     """
     if _may_be_taken_up(session, worker):
-        take_up(session, worker)
+        take_up(session, worker, agent=agent)
         return
     is_own = session.actor == worker.worker_id
     name = worker.worker_id
@@ -73,19 +74,21 @@ def take_up_by_heartbeat(session: Session, worker: Worker) -> None:
         session.report(Notice(f"warning: {lost.message}\nhint: {lost.hint}"))
 
 
-def take_up(session: Session, worker: Worker, *, by_commit: bool = False) -> Worker:
+def take_up(
+    session: Session, worker: Worker, *, by_commit: bool = False, agent: Process | None = None
+) -> Worker:
     """Recover or resume an interrupted worker before its own command; return its present row.
 
-    It is bound to the caller's process, if the caller is the worker and the recorded process has
-    ended. `by_commit`: a commit was published, also by another command; it starts an ASSIGNED
-    worker too. Raises Refused if another worker holds the task now.
+    It is bound to `agent`, or else to the caller's process, if the caller is the worker and the
+    recorded process has ended. `by_commit`: a commit was published, also by another command; it
+    starts an ASSIGNED worker too. Raises Refused if another worker holds the task now.
     """
     starts = by_commit and has_not_started(worker.state)
     actor = worker.worker_id if by_commit else session.actor
     if not (starts or is_interrupted(worker.state) or worker.waits_for_author):
         return worker
     is_own = session.actor == worker.worker_id and not by_commit
-    caller = find_calling_agent() if is_own else None
+    caller = (agent or find_calling_agent()) if is_own else None
     with session.store.write() as writer:
         current = load_worker(writer, worker.worker_id)
         if current.task_id != worker.task_id:

@@ -5,12 +5,13 @@ A start of the work that no job could record is repeated first.
 
 from __future__ import annotations
 
-from gitworker.agents.hooks.hook_context import Answer
+from gitworker.agents.hooks.hook_context import Answer, text_of_error
 from gitworker.agents.hooks.rules_dialects import SILENT
 from gitworker.agents.hooks.rules_session import (
     ASSIGNED,
     AT_WORK,
     MESSAGES,
+    NOT_BEGUN,
     RETURNED,
     UNCOMMITTED,
     may_keep,
@@ -65,7 +66,7 @@ def _reasons(context: HookContext, news: News) -> Iterator[tuple[str, str]]:
         return
     refusal = _begin_work(context, news)
     if refusal:
-        yield refusal, refusal
+        yield NOT_BEGUN, f"{NOT_BEGUN}{refusal}"
     git = Git(context.repository.top or context.repository.git_dir)
     if facts.returned_by is not None and _tip(git, context, news) == facts.returned_tip:
         from gitworker.agents.hooks.texts import text_of_return  # 30 ms, for returned work only
@@ -94,11 +95,7 @@ def _begin_work(context: HookContext, news: News) -> str:
         return ""
     from gitworker.agents.hooks.begin_work import begin_now  # 100 ms, if no job could begin it
 
-    try:
-        begin_now(context.open_session(), context.worker)
-    except GitWorkerError as error:
-        return f"The work has not begun: {_with_hint(error)}"
-    return ""
+    return begin_now(context.open_session(), context.worker)
 
 
 def _tip(git: Git, context: HookContext, news: News) -> str | None:
@@ -120,9 +117,5 @@ def _hand_in(context: HookContext, news: News) -> str:
     except GitWorkerError as error:
         if error.code == EMPTY:
             return ""
-        return f"The work cannot be handed in: {_with_hint(error)}"
+        return f"The work cannot be handed in: {text_of_error(error)}"
     return ""
-
-
-def _with_hint(error: GitWorkerError) -> str:
-    return f"{error.message}\n    {error.hint}" if error.hint else error.message

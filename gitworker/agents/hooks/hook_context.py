@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitworker.agents.hooks.rules_dialects import AgentEvent
+    from gitworker.errors import GitWorkerError
     from gitworker.paths import Repository, StatePaths
     from gitworker.session import Session
     from gitworker.store.api import Store
@@ -85,6 +86,11 @@ class Answer:
         self.text = text
         self.upto = upto
         self.has_published = has_published
+
+
+def text_of_error(error: GitWorkerError) -> str:
+    """Return the words of an error with its hint, for an agent."""
+    return f"{error.message}\n    {error.hint}" if error.hint else error.message
 
 
 def answer_of(event: AgentEvent, text: str) -> str:

@@ -10,11 +10,12 @@ from gitworker import clock
 from gitworker.agents.hooks.hook_context import Answer, HookContext, News
 from gitworker.agents.hooks.rules_dialects import START, STOP, WAITING, AgentEvent
 from gitworker.agents.hooks.rules_session import (
+    NOT_BEGUN,
     begins_turn,
     due_beat,
     is_sign_of_work,
     needs_start,
-    starts_late,
+    waits_for_work,
 )
 from gitworker.agents.hooks.unread_mail import mail_text, read_mail, read_upto
 from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
@@ -81,16 +82,11 @@ def _send_beat(context: HookContext, news: News, meaning: str) -> bool:
     has_published = send_heartbeat(
         context.store, context.paths, worker=context.worker, sign=sign, lease_ms=context.lease_ms
     )
-    if starts_late(meaning, state=facts.state):
-        _begin_work(context, news)
-    if news.interrupted and is_sign_of_work(meaning):
-        from gitworker.lifecycle.take_up import take_up_by_heartbeat  # 100 ms, once
-        from gitworker.store.workers import load_worker
+    if is_sign_of_work(meaning) and waits_for_work(facts.state, is_interrupted=news.interrupted):
+        from gitworker.agents.hooks.begin_work import is_due  # 3 ms, until the work has begun
 
-        session = context.open_session()
-        with session.store.read() as reader:
-            worker = load_worker(reader, context.worker)
-        take_up_by_heartbeat(session, worker)
+        if is_due(context.paths, context.worker, facts.version):
+            _begin_work(context, news)
     return has_published
 
 
@@ -108,6 +104,8 @@ def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
 
         parts.append(introduction(context, news))
     parts += [_lost_text(context, news), mail_text(context, news)]
+    if is_sign_of_work(event.meaning):
+        parts.append(_refused_text(context, news))
     return Answer("\n\n".join(part for part in parts if part), upto=read_upto(news))
 
 
@@ -127,7 +125,7 @@ def _is_bound(facts: HookFacts) -> bool:
 def _begin_work(context: HookContext, news: News) -> None:
     """Let a job start the worker, unless its task is lost, which the agent learns with the claims.
 
-    If the job fails, the next sign of work repeats it, and the end of the turn reports the refusal.
+    If the job is refused, the agent's next event reports that, and the end of its turn repeats it.
     """
     if news.facts.task_id in news.lost:
         return
@@ -135,6 +133,20 @@ def _begin_work(context: HookContext, news: News) -> None:
 
     start_begin_job(context.repository.common_dir, context.worker)
     news.facts.state = "WORKING"
+
+
+def _refused_text(context: HookContext, news: News) -> str:
+    """Return the refusal to begin the work, once; the end of this turn does not repeat it."""
+    facts = news.facts
+    if not waits_for_work(facts.state, is_interrupted=news.interrupted):
+        return ""
+    from gitworker.agents.hooks.begin_work import take_refusal  # 3 ms, until the work has begun
+
+    refusal = take_refusal(context.paths, context.worker, facts.version)
+    if not refusal:
+        return ""
+    facts.reason = NOT_BEGUN
+    return f"{NOT_BEGUN}{refusal}"
 
 
 def _lost_text(context: HookContext, news: News) -> str:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAITING
 
 BEAT_EVERY_MS = 5000  # a heartbeat for every tool call would be a write for every tool call
+REPEAT_AFTER_MS = 600_000  # a start that was refused, while the worker is unchanged
 STOPS_MAX = 3  # how often in a row an agent is kept at work
 IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
 ASSIGNED = "ASSIGNED"
 AT_WORK = frozenset({ASSIGNED, "WORKING", "STALE"})  # the worker's states with open work
+NOT_BEGUN = "The work has not begun: "
 PROMPT_KEYS = (b'"prompt":"', b'"prompt": "')
 # The beginnings of the reasons that keep an agent at work.
 REASON_HEADS = (
     b"git worker: ", b"Your work was sent back: ", b"Not committed: ",
-    b"The work cannot be handed in: ", b"The work has not begun: ",
+    b"The work cannot be handed in: ", NOT_BEGUN.encode(),
 )  # fmt: skip
 OPERATION = b"is open here."  # after "A rebase" and the like
 MESSAGES, RETURNED, UNCOMMITTED = "messages", "returned", "uncommitted"
@@ -60,9 +62,18 @@ def needs_start(state: str, *, is_supervised: bool, is_bound: bool) -> bool:
     return state == ASSIGNED or (state == "STALE" and not is_supervised)
 
 
-def starts_late(meaning: str, *, state: str) -> bool:
-    """Return whether a sign of work repeats the start of the work, which has not been recorded."""
-    return state == ASSIGNED and is_sign_of_work(meaning)
+def waits_for_work(state: str, *, is_interrupted: bool) -> bool:
+    """Return whether a sign of work begins the work, or takes it up again."""
+    return state == ASSIGNED or is_interrupted
+
+
+def is_repeated(version: int, *, tried: int, age_ms: int) -> bool:
+    """Return whether work begins, if it was tried `age_ms` ago with the version `tried`.
+
+    The worker has another version since, or ten minutes have passed. An age below zero: the clock
+    was set back.
+    """
+    return version != tried or not 0 <= age_ms < REPEAT_AFTER_MS
 
 
 def may_keep(reason: str, *, stops: int, last: str | None) -> bool:

@@ -21,9 +21,11 @@ class HookFacts:
     __slots__ = (
         "base_oid", "beat_ms", "boot_id", "branch", "cursor", "host", "is_paused", "lost",
         "newest", "pid", "pid_ns", "pid_start", "reason", "returned_by", "returned_tip",
-        "set_status", "stale_from", "state", "status", "stops", "task_id", "waits_for_author",
+        "set_status", "stale_from", "state", "status", "stops", "task_id", "version",
+        "waits_for_author",
     )  # fmt: skip
     state: str
+    version: int
     stale_from: str | None
     task_id: str | None
     branch: str | None

@@ -1,21 +1,25 @@
 """The answers of an agent's hooks: its introduction, its news, its heartbeats."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+from gitworker import clock
 from gitworker.agents.hooks.begin_work import begin_work
 from gitworker.agents.hooks.hook_context import HookContext
 from gitworker.agents.hooks.respond import respond
 from gitworker.agents.hooks.rules_dialects import EVENTS
+from gitworker.agents.hooks.rules_session import REPEAT_AFTER_MS
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict
 from gitworker.lifecycle.fail import fail
 from gitworker.questions.ask import ask
 from gitworker.questions.reply import reply
 from gitworker.review.comments.send import reject
-from gitworker.store.claims import evict_claim
+from gitworker.store.claims import evict_claim, release_claim
 from gitworker.store.rules_leases import LeaseLength
+from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
 from tests.agents.hooks.conftest import HookedAgent
 
@@ -57,6 +61,49 @@ def test_a_start_that_failed_is_repeated(agent: HookedAgent) -> None:
     age_heartbeat(agent)
     agent.hear("PostToolUse")
     assert agent.world.states("auth", "t1")[0] == "WORKING"
+
+
+def test_a_refused_start_is_heard_once(agent: HookedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused start reaches the agent with its next event, and is not repeated soon."""
+    let_another_hold(agent, "t1")
+    agent.hear("SessionStart")
+    said = agent.hear("PostToolUse")
+    assert said.startswith("The work has not begun: ")
+    assert "docs" in said
+    assert agent.hear("Stop") == ""
+    for event in ("PostToolUse", "UserPromptSubmit"):
+        age_heartbeat(agent)
+        assert agent.hear(event) == ""
+    assert refused_starts(agent) == 1
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + REPEAT_AFTER_MS))
+    age_heartbeat(agent)
+    agent.hear("PostToolUse")
+    assert refused_starts(agent) == 2
+
+
+def test_a_change_repeats_a_refused_start(agent: HookedAgent) -> None:
+    """The next task of a worker begins at once, although the start of the last was refused."""
+    let_another_hold(agent, "t1")
+    agent.hear("SessionStart")
+    cancel(agent.world.session(), "auth")
+    agent.world.spawn("auth", "t3")
+    age_heartbeat(agent)
+    assert "has not begun" not in agent.hear("PostToolUse")
+    assert agent.world.states("auth", "t3")[0] == "WORKING"
+
+
+def test_interrupted_work_that_another_worker_has(agent: HookedAgent) -> None:
+    """An agent whose failed work is not taken up learns the reason once."""
+    agent.hear("SessionStart")
+    fail(agent.world.session(), "auth", reason="its agent ended")
+    with agent.world.session().store.write() as writer:
+        take_claim(writer, "t1", "docs", length=LeaseLength(60_000))
+    age_heartbeat(agent)
+    assert agent.hear("PostToolUse") == ""
+    assert "claimed by docs" in agent.hear("PostToolUse")
+    age_heartbeat(agent)
+    assert agent.hear("PostToolUse") == ""
+    assert refused_starts(agent) == 1
 
 
 def test_ended_work_does_not_begin(agent: HookedAgent) -> None:
@@ -169,6 +216,19 @@ def test_a_free_worker_is_silent(agent: HookedAgent) -> None:
         open_session=agent.world.session, lease_ms=1,
     )  # fmt: skip
     assert respond(context, EVENTS["SessionStart"]) is None
+
+
+def let_another_hold(agent: HookedAgent, task: str) -> None:
+    """Give the claim on a task to the worker `docs`."""
+    with agent.world.session().store.write() as writer:
+        release_claim(writer, task, "auth")
+        take_claim(writer, task, "docs", length=LeaseLength(3_600_000))
+
+
+def refused_starts(agent: HookedAgent) -> int:
+    """Return how often a job could not begin the work."""
+    log = Path(agent.world.session().paths.root, "logs/background.log")
+    return log.read_text().count("begin: ")
 
 
 def blocked_messages(agent: HookedAgent) -> int:

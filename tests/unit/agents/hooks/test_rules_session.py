@@ -5,11 +5,14 @@ import pytest
 from gitworker.agents.hooks.rules_dialects import PROMPT, START, STOP, TOOL, WAITING
 from gitworker.agents.hooks.rules_session import (
     BEAT_EVERY_MS,
+    REPEAT_AFTER_MS,
     STOPS_MAX,
     begins_turn,
     due_beat,
+    is_repeated,
     may_keep,
     needs_start,
+    waits_for_work,
 )
 
 YOUNG, OLD = BEAT_EVERY_MS - 1, BEAT_EVERY_MS
@@ -68,6 +71,31 @@ def test_a_session_starts_the_work(
 ) -> None:
     """A session starts work that is open, and leaves the rest to its supervisor or a person."""
     assert needs_start(state, is_supervised=is_supervised, is_bound=is_bound) is wanted
+
+
+@pytest.mark.parametrize(
+    ("state", "is_interrupted", "wanted"),
+    [("ASSIGNED", False, True), ("FAILED", True, True), ("WORKING", False, False)],
+)
+def test_work_that_a_sign_begins(state: str, *, is_interrupted: bool, wanted: bool) -> None:
+    """A sign of work begins work that has not begun, and takes up interrupted work."""
+    assert waits_for_work(state, is_interrupted=is_interrupted) is wanted
+
+
+@pytest.mark.parametrize(
+    ("tried", "age_ms", "wanted"),
+    [
+        (7, 0, False),
+        (7, REPEAT_AFTER_MS - 1, False),
+        (7, REPEAT_AFTER_MS, True),
+        (7, -1, True),
+        (6, 0, True),
+        (-1, 0, True),
+    ],
+)
+def test_a_start_is_repeated_late(tried: int, age_ms: int, *, wanted: bool) -> None:
+    """A start is repeated if the worker has changed since, or after ten minutes."""
+    assert is_repeated(7, tried=tried, age_ms=age_ms) is wanted
 
 
 def test_an_agent_is_kept_at_most_three_times() -> None:
