@@ -43,6 +43,7 @@ EVENTS = {
         ("Stop", STOP, BLOCK),  # claude, codex, qwen
         ("AfterAgent", STOP, DENY),  # gemini
         ("session.created", START, PLAIN),  # the rest: opencode
+        ("chat.message", PROMPT, PLAIN),
         ("tool.execute.after", TOOL, PLAIN),
         ("permission.asked", WAITING, SILENT),
         ("session.idle", STOP, SILENT),

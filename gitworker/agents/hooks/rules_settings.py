@@ -79,16 +79,33 @@ function hook(event, cwd) {
 }
 
 export const GitWorker = async ({ directory }) => {
-  let introduced = false
+  const known = new Set() // the sessions that are introduced, and those of subagents
+  let hasPrompt = Boolean(process.env.GITWORKER_WORKTREE) // a run of ours: it has the task
+  async function news(session, event) {
+    const texts = []
+    if (!known.has(session) && !hasPrompt) texts.push(await hook("session.created", directory))
+    known.add(session)
+    texts.push(await hook(event, directory))
+    return texts.filter(Boolean).join("\\n\\n")
+  }
   return {
-    "tool.execute.after": async (input, output) => {
-      const texts = introduced ? [] : [await hook("session.created", directory)]
-      introduced = true
-      texts.push(await hook("tool.execute.after", directory))
-      const text = texts.filter(Boolean).join("\\n\\n")
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      const text = await news(sessionID, "chat.message")
+      const id = `${parts.at(-1)?.id ?? "prt_"}0` // parts are sorted by their ids
+      const part = { id, sessionID, messageID: message.id, type: "text", synthetic: true, text }
+      if (text) parts.push(part)
+    },
+    "tool.execute.after": async ({ sessionID }, output) => {
+      const text = await news(sessionID, "tool.execute.after")
       if (text) output.output = `${output.output ?? ""}\\n\\n${text}`
     },
     event: async ({ event }) => {
+      const { info, sessionID } = event.properties ?? {}
+      if (event.type === "session.created" && info?.parentID) known.add(info.id)
+      if (event.type === "session.compacted") {
+        hasPrompt = false
+        known.delete(sessionID)
+      }
       if (event.type === "session.idle") await hook("session.idle", directory)
       if (event.type === "permission.asked" || event.type === "permission.updated")
         await hook("permission.asked", directory)

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.scripted_model import chat, messages, responses
 from fixtures.scripted_model.server import ScriptedModel
+from gitworker.agents.adapters.attach_run import ONE_ATTEMPT
 from tests.agents.real.machine import AgentMachine, require_agent
 from tests.cli.kit import wait_until
 
@@ -54,6 +55,7 @@ SESSIONS = {
     "claude": ("claude", "-p", "--", "Go [[plan:talk]]"),
     "qwen": ("qwen", "--approval-mode", "yolo", "Go [[plan:talk]]"),
     "gemini": ("gemini", "--approval-mode", "yolo", "--skip-trust", "-p", "Go [[plan:talk]]"),
+    "opencode": ("opencode", "run", "--auto", "Go [[plan:talk]]"),
 }
 
 
@@ -64,8 +66,9 @@ def test_session_of_a_person(agent: str, machine: AgentMachine, model: ScriptedM
     machine.run("spawn", "auth", "t1", "-m", "Add the form")
     machine.run("agent", "install", agent)
     done = subprocess.run(
-        SESSIONS[agent], cwd=machine.root / "worktrees" / "t1", env={**os.environ, **machine.env},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        SESSIONS[agent], cwd=machine.root / "worktrees" / "t1",
+        env={**os.environ, **machine.env, **ONE_ATTEMPT}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done
     introduction = "You are worker auth of git worker"

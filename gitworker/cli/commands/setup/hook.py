@@ -39,7 +39,8 @@ def command(call: CommandLine, event: str) -> None:
     For the settings of coding agents, which call it with the name of their own event and their JSON
     on standard input. EVENT is one of SessionStart, UserPromptSubmit, PostToolUse, Notification and
     Stop (Claude Code, Qwen Code), PermissionRequest (Codex), BeforeAgent, AfterTool and AfterAgent
-    (Gemini CLI), session.created, tool.execute.after, permission.asked and session.idle (OpenCode).
+    (Gemini CLI), session.created, chat.message, tool.execute.after, permission.asked and
+    session.idle (OpenCode).
 
     At the start of a session the agent learns its worker, its task and the guide in short, and the
     work begins. Prompts and tool calls are heartbeats, and give the agent its unread messages,

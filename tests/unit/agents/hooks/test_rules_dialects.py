@@ -30,12 +30,12 @@ SENT = {
     "qwen 0.24.4, documented": ("Notification",),
     "gemini 0.61.0": ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"),
     "gemini 0.61.0, documented": ("Notification",),
-    "opencode 1.18.33": ("tool.execute.after",),
+    "opencode 1.18.33": ("chat.message", "tool.execute.after"),
     "opencode 1.18.33, documented": ("session.created", "permission.asked", "session.idle"),
 }
 MEANINGS = {
     START: {"SessionStart", "session.created"},
-    PROMPT: {"UserPromptSubmit", "BeforeAgent"},
+    PROMPT: {"UserPromptSubmit", "BeforeAgent", "chat.message"},
     TOOL: {"PostToolUse", "AfterTool", "tool.execute.after"},
     WAITING: {"Notification", "PermissionRequest", "permission.asked"},
     STOP: {"Stop", "AfterAgent", "session.idle"},
@@ -71,9 +71,9 @@ def test_an_agent_is_kept() -> None:
 
 
 def test_opencode_gets_text() -> None:
-    """The plugin of OpenCode appends plain text to the tool's result."""
+    """The plugin of OpenCode appends plain text to the prompt and to a tool's result."""
     plain = {name for name, one in EVENTS.items() if one.form == PLAIN}
-    assert plain == {"session.created", "tool.execute.after"}
+    assert plain == {"session.created", "chat.message", "tool.execute.after"}
     assert answer_of(EVENTS["tool.execute.after"], TEXT) == TEXT
 
 
