@@ -27,6 +27,7 @@ PLANS: Plans = {
         Text("I added hello.txt."),
     ),
     "talk": (Text("I did nothing."),),
+    "see": (Shell("git status"), Text("I have seen it.")),
     "denied": (
         Shell("python3 -c 'open(\"../../../denied\", \"w\")'"),
         Text("I could not do it."),
@@ -55,6 +56,11 @@ PLANS: Plans = {
         Call("commit", {"message": "Add hello"}),
         Call("done", {"note": "by a tool"}),
         Text("I handed in."),
+    ),
+    "search": (
+        Call("tool_search", {"query": "select:mcp__gw__whoami"}),
+        Call("whoami", {}),
+        Text("I know."),
     ),
     "more": (
         Shell("echo again > again.txt && git add again.txt && git commit -m 'Add again'"),

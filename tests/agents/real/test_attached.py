@@ -100,6 +100,15 @@ def test_tools(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     assert f"{prefix}spawn" not in offered
 
 
+def test_tools_of_qwen(machine: AgentMachine, model: ScriptedModel) -> None:
+    """Qwen Code finds our tools by its search, and calls them without a permission."""
+    require_agent("qwen")
+    machine.run("spawn", "auth", "t1", "--agent", "qwen", "-m", "Go [[plan:search]]")
+    last = str(model.exchanges[-1].request)
+    assert "tool_search" in last
+    assert "auth/t1" in last.partition("mcp__gw__whoami")[2], machine.log("t1")
+
+
 @pytest.mark.parametrize("agent", SANDBOXED_AGENTS)
 def test_sandboxed_agent_hands_in(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     """An agent whose shell cannot write git's directories commits and hands in by its tools."""

@@ -97,6 +97,19 @@ def test_values(agent: str, words: tuple[str, ...], wanted: tuple[str, ...]) -> 
     assert missing(words, wanted) == []
 
 
+@pytest.mark.parametrize("agent", [name for name in RUN_HELP if name != "mini"])
+def test_version(agent: str) -> None:
+    """The agent prints its version, in digits, without a model."""
+    require_agent(agent)
+    words = KNOWN[agent].version
+    assert words == (agent, "--version")
+    done = subprocess.run(
+        words, env={**os.environ, **QUIET, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, bool(re.search(r"\d+\.\d+", done.stdout))) == (0, True), done
+
+
 @pytest.mark.parametrize(
     ("script", "status"),
     [

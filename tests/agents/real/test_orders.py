@@ -44,22 +44,32 @@ def test_stop(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     assert session_of(pid) == []
 
 
-def test_stop_by_protocol(machine: AgentMachine, model: ScriptedModel) -> None:
-    """A stop order cancels the turn of an agent that speaks ACP, and its session is kept."""
-    require_agent("qwen")
-    command = ("qwen", "--acp")
+@pytest.mark.parametrize("agent", ["qwen", "gemini"])
+def test_stop_by_protocol(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
+    """A stop order cancels the turn of an agent that speaks ACP, and ends its processes."""
+    stop_by_protocol(agent, machine, model)
+
+
+def test_session_after_a_stop(machine: AgentMachine, model: ScriptedModel) -> None:
+    """The session of a cancelled turn is kept, and continues with its conversation."""
+    stop_by_protocol("qwen", machine, model)
+    again = ("exec", "auth", "--agent", "acp", "--continue", "-m", "More [[plan:more]]")
+    model.released.set()
+    assert machine.run(*again, "--", "qwen", "--acp").status == 0, machine.log("t1")
+    assert "Add it [[plan:wait]]" in str(model.exchanges[-1].request)
+
+
+def stop_by_protocol(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
+    """Stop an agent that speaks ACP in the middle of its turn."""
+    require_agent(agent)
     words = ("spawn", "auth", "t1", "--agent", "acp", "-d", "-m", "Add it [[plan:wait]]")
-    assert machine.run(*words, "--", *command).status == 0
+    assert machine.run(*words, "--", agent, "--acp").status == 0
     assert model.is_holding.wait(60), machine.log("t1")
     pid = run_of(machine)["pid"]
     assert machine.run("stop", "auth").status == 0
     wait_until(lambda: run_of(machine)["outcome"] == "stopped")
     assert session_of(pid) == []
     assert "! the turn was cancelled" in machine.log("t1")
-    again = ("exec", "auth", "--agent", "acp", "--continue", "-m", "More [[plan:more]]")
-    model.released.set()
-    assert machine.run(*again, "--", *command).status == 0, machine.log("t1")
-    assert "Add it [[plan:wait]]" in str(model.exchanges[-1].request)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -1,5 +1,6 @@
 """How the shells and the worktrees of real agents differ from those of a person."""
 
+import os
 import subprocess
 
 import pytest
@@ -35,6 +36,24 @@ def test_path_of_codex(machine: AgentMachine, model: ScriptedModel) -> None:
     require_agent("codex")
     machine.run("spawn", "auth", "t1", "--agent", "codex", "-m", "Go [[plan:look]]")
     assert "/bin/git-worker" in str(model.exchanges[-1].request), machine.log("t1")
+
+
+def test_own_worktree_of_claude_is_a_worker(machine: AgentMachine) -> None:
+    """With our hooks `claude --worktree` works as a worker, and its work is handed in and lands."""
+    require_agent("claude")
+    machine.run("init")
+    machine.run("config", "agent.hand_in", "true")
+    assert machine.run("agent", "install", "claude").status == 0
+    done = subprocess.run(
+        ["claude", "-p", "--allowedTools", "Bash", "-w", "login-form", "--", "Go [[plan:work]]"],
+        cwd=machine.root, env={**os.environ, **machine.env}, check=False, capture_output=True,
+        text=True, timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    shown = machine.run("show", "cc-login-form", "--json").document
+    assert (shown["state"], shown["task"]["id"]) == ("IN_REVIEW", "login-form"), done
+    assert machine.run("land", "cc-login-form").status == 0
+    assert machine.git("show", "main:hello.txt") == "hello"
 
 
 def test_own_worktree_of_claude(machine: AgentMachine) -> None:
