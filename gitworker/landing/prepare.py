@@ -185,7 +185,7 @@ def withdraw(session: Session, worker: Worker, why: str, *, hint: str | None = N
     name = worker.worker_id
     again = f"git worker approve {name}{at}   # after: git worker diff {name}"
     return Conflict(
-        f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
+        f"{why}: the approval of {worker.worker_id} is withdrawn, it is in review again",
         hint or again,
         code="approval_withdrawn",
     )

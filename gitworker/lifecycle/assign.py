@@ -10,7 +10,7 @@ from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free, take_claim
 from gitworker.errors import Conflict, NotFound
-from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.moves import advance, find_waiting
 from gitworker.lifecycle.rules import (
     busy_refusal,
     has_failed,
@@ -72,6 +72,7 @@ class Assignment(NamedTuple):
 
 
 def require_assignable(
+    session: Session,
     reader: Reader,
     worker: WorkerId,
     task: TaskId,
@@ -90,8 +91,9 @@ def require_assignable(
     refusal = None
     if found is not None:
         refusal = busy_refusal(
-            found.worker_id, found.state, found.task_id, stale_from=found.stale_from
-        )
+            found.worker_id, found.state, found.task_id, stale_from=found.stale_from,
+            waiting=find_waiting(session, reader, found),
+        )  # fmt: skip
     if refusal is None and stored is None:
         refusal = name_refusal(worker, task)
     if refusal is None and stored is not None:

@@ -5,7 +5,13 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
-from gitworker.lifecycle.moves import advance, advance_task, release_task, schedule_retry
+from gitworker.lifecycle.moves import (
+    advance,
+    advance_task,
+    find_waiting,
+    release_task,
+    schedule_retry,
+)
 from gitworker.lifecycle.rules import is_stale
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.lifecycle.state_files import publish_views
@@ -131,9 +137,11 @@ def recover(session: Session, name: str) -> Worker:
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        waiting = find_waiting(session, reader, worker)
     if not is_stale(worker.state) and not has_failed(worker.state):
-        words = state_words(worker.state)
-        session.report(Notice(f"worker {worker.worker_id} {words}: nothing to recover"))
+        words = f"{waiting.words if waiting else state_words(worker.state)}: nothing to recover"
+        words += f"; to continue it: {waiting.command}" if waiting else ""
+        session.report(Notice(f"worker {worker.worker_id} {words}"))
         return worker
     in_review = worker.stale_from is WorkerState.IN_REVIEW
     event = WorkerEvent.RESUME_REVIEW if in_review else WorkerEvent.RECOVER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.bus.transitions import move_task, move_worker
 from gitworker.lifecycle.registered.follow_agent import follow_worker
@@ -18,7 +18,12 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_machine import status_words
 from gitworker.states.task_moves import WorkerTaskEvent, task_events
-from gitworker.states.worker_machine import REFUSALS, WAITS_FOR_AUTHOR, require_transition
+from gitworker.states.worker_machine import (
+    FREEING,
+    REFUSALS,
+    WAITS_FOR_AUTHOR,
+    require_transition,
+)
 from gitworker.store.api import Reader, Writer
 from gitworker.store.claims import release_claim
 from gitworker.store.heartbeats import renew_heartbeat
@@ -183,40 +188,55 @@ def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
 def require_event(session: Session, worker: Worker, event: WorkerEvent) -> None:
     """Raise InvalidTransition if a worker's state refuses an event.
 
-    While a supervised agent works, the hint waits for it, since its work may be half done. For work
-    that was sent back the refusal gives the reason, and the hint continues it.
+    While a supervised agent works, the hint waits for it, since its work may be half done; not if
+    the event would free the worker. For work that was sent back the refusal gives the reason, and
+    the hint continues it.
     """
     try:
         require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
     except InvalidTransition as refusal:
-        from gitworker.liveness.readings import works_elsewhere  # 10 ms, only after a refusal
-
-        waiting = wait_for_agent(session, worker)
-        if waiting is None and worker.waits_for_author and not works_elsewhere(worker):
-            raise _returned_refusal(session, worker, event) from refusal
-        refusal.hint = waiting or refusal.hint
+        command = None if event in FREEING else wait_for_agent(session, worker)
+        with session.store.read() as reader:
+            waiting = None if command else find_waiting(session, reader, worker)
+        if waiting is not None:
+            raise _waiting_refusal(worker, event, waiting) from refusal
+        refusal.hint = command or refusal.hint
         raise
 
 
-def _returned_refusal(session: Session, worker: Worker, event: WorkerEvent) -> InvalidTransition:
-    """Return the refusal of an event for work that waits for its author."""
-    from gitworker.observe.workers.returned import (  # 10 ms, only to refuse
-        continue_command,
-        returned_text,
-        returned_work,
-    )
+class Waiting(NamedTuple):
+    """A worker that waits for its author: the words with the reason, and the next command."""
+
+    words: str
+    command: str
+
+
+def find_waiting(session: Session, reader: Reader, worker: Worker) -> Waiting | None:
+    """Return why a worker waits for its author; None if it does not, or if its process runs."""
+    if not worker.waits_for_author:
+        return None
+    from gitworker.liveness.readings import works_elsewhere  # 10 ms, only to refuse
+    from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
     from gitworker.observe.workers.rules import Reading
 
+    if works_elsewhere(worker):
+        return None
     returned = returned_work(worker)
     reason = f" ({returned_text(returned)})" if returned else ""
-    with session.store.read() as reader:
-        reading = Reading(session.actor, session.settings.review_self)
-        command = continue_command(reader, worker, reading)
+    reading = Reading(session.actor, session.settings.review_self)
+    return Waiting(WAITS_FOR_AUTHOR + reason, continue_command(reader, worker, reading))
+
+
+def _waiting_refusal(worker: Worker, event: WorkerEvent, waiting: Waiting) -> InvalidTransition:
+    command = waiting.command
+    if event in FREEING:
+        command = f"{command.partition('   # ')[0]}   # to free it: git worker cancel"
+        command += f" {worker.worker_id}"
     return InvalidTransition(
         worker.state,
         event,
         command,
-        message=f"worker {worker.worker_id} {WAITS_FOR_AUTHOR}{reason}, so {REFUSALS[event]}",
+        message=f"worker {worker.worker_id} {waiting.words}, so {REFUSALS[event]}",
     )
 
 

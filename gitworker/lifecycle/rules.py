@@ -140,8 +140,12 @@ def busy_refusal(
     held_task: str | None,
     *,
     stale_from: WorkerState | None = None,
+    waiting: tuple[str, str] | None = None,
 ) -> GitWorkerError | None:
-    """Return why a worker cannot take a task, or None if it can."""
+    """Return why a worker cannot take a task, or None if it can.
+
+    `waiting`: its work was sent back, and waits for its author: the words and the next command.
+    """
     if state in FREE:
         return None
     if state is WorkerState.FAILED:
@@ -149,8 +153,7 @@ def busy_refusal(
             f"worker {worker} has failed at task {held_task}, so it cannot take another",
             f"git worker reset {worker}",
         )
-    words = state_words(state, stale_from)
-    hint = f"git worker show {worker}"
+    words, hint = waiting or (state_words(state, stale_from), f"git worker show {worker}")
     if state is WorkerState.ASSIGNED:
         hint += f"   # to change its text: git worker task edit {held_task} -m <text>"
     return Refused(

@@ -119,8 +119,8 @@ def send_back(
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
-        f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
-        f" {worker.worker_id} is WORKING again",
+        f"{worker.branch} conflicts with {onto} in {len(files)} file(s) and was sent back to"
+        f" worker {worker.worker_id}",
         f"git worker sync --as {worker.worker_id}",
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
@@ -145,7 +145,7 @@ def send_back_failed(
                 writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
                 metadata={"reason": reason},
             )  # fmt: skip
-        moved = advance(
+        advance(
             writer,
             current,
             WorkerEvent.STOP if ends else WorkerEvent.VERIFY_FAILED,
@@ -162,8 +162,10 @@ def send_back_failed(
             )
         publish_verdict(writer, worker, {"verdict": "verify_failed", **facts}, sender=session.actor)
     publish_views(session, worker.worker_id)
+    name = worker.worker_id
+    end = f"worker {name} has failed" if ends else f"it was sent back to worker {name}"
     return Refused(
-        f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",
+        f"{worker.branch} does not pass: {reason}; {end}",
         f"less {quoted(log)}",
         code="verify_failed",
     )

@@ -81,7 +81,7 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
 
             restore_hooks(session)
         with session.store.read() as reader:
-            require_assignable(reader, wanted.worker, wanted.task)
+            require_assignable(session, reader, wanted.worker, wanted.task)
             session = session.aimed_at(find_branch_of_task(reader, wanted.task))
         found = find_adoptable(session, wanted.name)
         require_adoptable(session, found)

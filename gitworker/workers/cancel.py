@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gitworker.bus.drain import drain
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.lifecycle.find import require_worker
-from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.moves import advance, require_event
 from gitworker.lifecycle.rules import has_no_task, is_cancelled
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
@@ -13,7 +13,6 @@ from gitworker.observe.trouble import read_trouble
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Reader
 from gitworker.store.operations import last_operation_on
 from gitworker.store.stacks import workers_on
@@ -67,6 +66,7 @@ def recycle(session: Session, name: str) -> Worker:
     if has_no_task(worker.state):
         _report_free(session, worker)
         return worker
+    require_event(session, worker, WorkerEvent.RECYCLE)
     later = read_trouble(session, worker)
     with session.store.write() as writer:
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
@@ -104,9 +104,7 @@ def _free(session: Session, name: str, kind: str) -> FreedWorker:
         if has_no_task(worker.state):
             _report_free(session, worker)
             return FreedWorker(worker, None, None)
-        require_transition(
-            worker.worker_id, worker.state, EVENTS[kind], stale_from=worker.stale_from
-        )
+        require_event(session, worker, EVENTS[kind])
         refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
         removed = finish_removal(session, operation)

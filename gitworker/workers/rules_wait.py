@@ -10,7 +10,7 @@ from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import TaskId
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
-from gitworker.states.worker_machine import WAITS_FOR_AUTHOR, state_words
+from gitworker.states.worker_machine import state_words
 
 VERDICT, LANDED, REST = "verdict", "landed", "rest"
 STATES: Mapping[str, WorkerState] = MappingProxyType(
@@ -47,7 +47,8 @@ class WorkerFacts(NamedTuple):
 
     `agent_ended`: its supervised agent has ended, and no supervisor waits to resume it.
     `is_unchanged`: the state is the one that the agent has left. `is_taken`: another worker has its
-    task now, or the task has ended.
+    task now, or the task has ended. `waiting`: its work waits for its author: the words with the
+    reason, and the command that continues it.
     """
 
     worker: str
@@ -63,6 +64,7 @@ class WorkerFacts(NamedTuple):
     returned_by: str | None = None
     is_taken: bool = False
     need: Need | None = None
+    waiting: tuple[str, str] | None = None
 
     @property
     def is_left(self) -> bool:
@@ -176,9 +178,9 @@ def timeout_error(goal: str, facts: WorkerFacts, timeout_s: float) -> GitWorkerE
     """Return the error of a wait that took too long."""
     aims = {REST: "", VERDICT: " for a verdict", LANDED: " for the landing"}
     aim = aims.get(goal, f" for the state {goal.replace('_', ' ')}")
-    words = WAITS_FOR_AUTHOR if facts.waits_for_author else None
-    state = words or state_words(facts.state, facts.stale_from)
-    hint = facts.need.command if facts.need else f"git worker show {facts.worker}"
+    state = state_words(facts.state, facts.stale_from)
+    state, hint = facts.waiting or (state, f"git worker show {facts.worker}")
+    hint = facts.need.command if facts.need else hint
     return Refused(
         f"waited {timeout_s:g} s{aim}: worker {facts.worker} {state}", hint, code="timeout"
     )

@@ -73,7 +73,7 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
         roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
             require_assignable(
-                reader, request.worker, task, must_exist=request.must_exist,
+                session, reader, request.worker, task, must_exist=request.must_exist,
                 is_new=request.task is None,
             )  # fmt: skip
         rescued = _find_rescued(session, task)

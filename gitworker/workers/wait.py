@@ -9,6 +9,7 @@ from gitworker import clock
 from gitworker.bus.following.listen import listen
 from gitworker.bus.following.message_fields import message_fields
 from gitworker.journal.settle import settle
+from gitworker.lifecycle.moves import find_waiting
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.model.message import MessageType
 from gitworker.model.run_outcome import BUDGET
@@ -135,12 +136,13 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
         run = find_latest_run(reader, found.worker_id)
         task = None if found.task_id is None else find_task(reader, found.task_id)
         need = _find_need(session, reader, found, task=task, run=run)
+        waiting = find_waiting(session, reader, found)
     facts = WorkerFacts(
         found.worker_id, found.state, found.task_id, found.last_error,
         waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
         has_landed=has_landed, stale_from=found.stale_from,
         agent_ended=_has_ended(run, found), is_unchanged=_is_unchanged(run, found),
-        returned_by=found.returned_by, need=need,
+        returned_by=found.returned_by, need=need, waiting=waiting,
         is_taken=task is not None
         and (is_taken(found.worker_id, task.assigned_agent_id) or task.status in ENDED),
     )  # fmt: skip

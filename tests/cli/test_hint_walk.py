@@ -61,7 +61,13 @@ def failed(world: World) -> None:
     fail(world.session(), "auth", reason="stuck")
 
 
-STATES: tuple[Callable[[World], None], ...] = (idle, assigned, in_review, landed, failed)
+def rejected(world: World) -> None:
+    """Request changes."""
+    in_review(world)
+    reject(world.session(), "auth", note="more tests")
+
+
+STATES: tuple[Callable[[World], None], ...] = (idle, assigned, in_review, landed, failed, rejected)
 VERBS = (
     ("start", "auth"), ("done", "auth"), ("approve", "auth"), ("reject", "auth", "-m", "again"),
     ("merge", "auth"), ("reset", "auth"), ("recover", "auth"), ("resume", "auth"),
@@ -133,12 +139,6 @@ def test_every_hint_helps(
             state(world)
             found += useless(world, verb)
     assert found == [], "\n".join(found)
-
-
-def rejected(world: World) -> None:
-    """Request changes."""
-    in_review(world)
-    reject(world.session(), "auth", note="more tests")
 
 
 def conflicting(world: World) -> None:

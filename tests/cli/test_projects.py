@@ -16,7 +16,7 @@ def test_a_project(scene: Scene) -> None:
     assert ok(scene.root, "project", "pause", "web") == "project web is PAUSED"
     assert ok(scene.root, "task", "ready") == ""
     assert ok(scene.root, "task", "why", "a") == (
-        "a: its project web is PAUSED: git worker project resume web"
+        "a: its project web is paused: git worker project resume web"
     )
     assert ok(scene.root, "project", "resume", "web") == "project web is ACTIVE"
     answer = run(scene.root, "project", "archive", "web")

@@ -193,7 +193,7 @@ def test_conflict_at_approval(scene: Scene) -> None:
     assert scene.run("approve", "auth") == Answer(
         3,
         "",
-        "error: auth/t1 conflicts with the target in 1 file(s); worker auth is WORKING again\n"
+        "error: auth/t1 conflicts with the target in 1 file(s) and was sent back to worker auth\n"
         "  <short> Write README\n    README\n"
         "hint: git worker sync --as auth\n",
     )

@@ -50,7 +50,7 @@ def test_the_verbs(scene: Scene) -> None:
     scene.working("auth", "form")
     assert ok(scene.root, "task", "stop", "form", "-m", "wrong way") == "form is BLOCKED"
     assert ok(scene.root, "task", "why", "form") == (
-        "form: it is BLOCKED: wrong way: git worker task restart form"
+        "form: it is blocked: wrong way: git worker task restart form"
     )
     assert "needed by  styles" in ok(scene.root, "task", "show", "form")
     assert ok(scene.root, "task", "skip", "form") == "form is COMPLETED"

@@ -9,10 +9,12 @@ import pytest
 
 from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import recover
 from gitworker.model.outcome import NotLanded
+from gitworker.progress import Notice
 from gitworker.review.comments.send import reject
 from gitworker.workers.approve import approve
-from gitworker.workers.cancel import cancel, reset
+from gitworker.workers.cancel import cancel, recycle, reset
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 
@@ -132,6 +134,37 @@ def test_a_verdict_on_returned_work(
     assert outcome.error.message.startswith(begin)
     assert outcome.error.message.endswith("), so it cannot land")
     assert outcome.error.hint == command
+
+
+@pytest.mark.parametrize(
+    ("way", "reason", "command"),
+    [
+        (rejected, "changes requested: more tests", "git worker resume auth -- <command>"),
+        (conflicting, "conflict in README", "git worker sync --as auth"),
+        (unverified, "verification failed: ", "git worker resume auth -- <command>"),
+    ],
+)
+def test_freeing_returned_work(
+    world: World, way: Callable[[World], None], reason: str, command: str
+) -> None:
+    """`reset`, `recycle`, `recover` and `assign` say that it waits, why, and how to continue."""
+    way(world)
+    begin = f"worker auth waits for its author ({reason}"
+    for verb in (reset, recycle):
+        with unchanged(world, "invalid_transition") as refused:
+            verb(world.session(), "auth")
+        assert refused.value.message.startswith(begin)
+        assert refused.value.hint == f"{command}   # to free it: git worker cancel auth"
+    with unchanged(world, "refused") as refused:
+        world.spawn("auth", "next")
+    assert refused.value.message.startswith(f"worker auth holds task login and {begin[12:]}")
+    assert refused.value.hint == command
+    notices: list[Notice] = []
+    session = world.session()._replace(report=notices.append)
+    recover(session, "auth")
+    (notice,) = notices
+    assert notice.text.startswith(begin)
+    assert notice.text.endswith(f"): nothing to recover; to continue it: {command}")
 
 
 def test_a_verdict_on_work_with_a_process(world: World) -> None:

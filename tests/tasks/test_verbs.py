@@ -76,7 +76,7 @@ def test_a_stop_keeps_the_work(world: World) -> None:
     assert place.exists()
     assert stop_task(world.session(), "form", reason="again").status == "BLOCKED"
     assert why(world, "styles") == (
-        "styles: it waits for form to land, which is BLOCKED: wrong way:"
+        "styles: it waits for form to land, which is blocked: wrong way:"
         " git worker task restart form"
     )
     (row,) = [one for one in read_tasks(world.session()).tasks if one.task == "styles"]
@@ -105,7 +105,7 @@ def test_a_failed_task_is_restarted_with_all_retries(world: World) -> None:
     add(world, "form", max_retries=1)
     world.working("auth", "form", {"form.py": "1\n"})
     fail(world.session(), "auth", reason="no idea")
-    assert "it is FAILED: no idea; it is tried again in" in why(world, "form")
+    assert "it has failed: no idea; it is tried again in" in why(world, "form")
     assert restart_task(world.session(), "form").status == "READY"
     task = world.task("form")
     assert (task.retry_count, task.resume_after_ms, task.last_error) == (0, None, "")

@@ -12,7 +12,9 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
+from gitworker.states.task_machine import status_words
 from gitworker.states.task_moves import WorkerTaskEvent
+from gitworker.states.worker_machine import state_words
 from gitworker.store.attention.questions import set_withdrawn
 from gitworker.store.backend import expected_guards, restate, restore_guards
 from gitworker.store.claims import release_claim
@@ -142,7 +144,8 @@ def check_assignments(picture: Picture) -> Iterator[Finding]:
         elif not agree(worker.state, task.status):
             yield Finding(
                 "states_differ", name,
-                f"{worker.worker_id} is {worker.state}, but its task {name} is {task.status}",
+                f"{worker.worker_id} {state_words(worker.state, worker.stale_from)}, but its task"
+                f" {name} {status_words(task.status)}",
                 f"git worker cancel {worker.worker_id} && git worker undo",
             )  # fmt: skip
 
@@ -184,7 +187,7 @@ def check_questions(picture: Picture) -> Iterator[Finding]:
         states.setdefault(one.task_id, []).append(one.state)
         task = picture.tasks.get(one.task_id)
         if not may_stay_open(one.state, task.status if task else None):
-            status = f"is {task.status}" if task else "does not exist"
+            status = status_words(task.status) if task else "does not exist"
             yield Finding(
                 "question_left", f"question {one.id}",
                 f"question {one.id} of {one.worker_id} waits for an answer, but its task"

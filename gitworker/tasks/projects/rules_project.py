@@ -78,7 +78,7 @@ def closed_by(project: Project) -> Why | None:
     """Return why a project starts no task, or None if it may start some."""
     if project.status is not ProjectStatus.ACTIVE:
         return Why(
-            f"its project {project.id} is {project.status}",
+            f"its project {project.id} is {project.status.lower()}",
             f"git worker project resume {project.id}",
         )
     spent = spent_project(project.id, project.total_tokens_used, project.budget_limit)

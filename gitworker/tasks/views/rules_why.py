@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE
-from gitworker.states.task_machine import has_ended
+from gitworker.states.task_machine import has_ended, status_words
 from gitworker.tasks.rules_task_list import Why, is_stuck
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _waiting(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | Non
 
 
 def _is(status: TaskStatus | None) -> str:
-    return "does not exist" if status is None else f"is {status}"
+    return "does not exist" if status is None else status_words(status)
 
 
 def _of_worker(facts: TaskFacts) -> str:

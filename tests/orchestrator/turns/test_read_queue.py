@@ -59,7 +59,7 @@ def test_projects_take_turns(world: World) -> None:
     found = queue_of(world)
     assert [task[:-1] for task in found.ready[:4]].count("big") == 3
     assert (len(found.ready), found.is_kept) == (8, True)
-    assert read_why(world.session(), "shut0").reason == "its project shut is PAUSED"
+    assert read_why(world.session(), "shut0").reason == "its project shut is paused"
 
 
 def test_the_agent_time_is_charged(world: World) -> None:

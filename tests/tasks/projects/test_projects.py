@@ -46,7 +46,7 @@ def test_tasks_of_two_projects(world: World) -> None:
     assert [one.id for one in read_ready(session, 9).tasks] == ["b"]
     found = read_why(session, "a")
     assert (found.reason, found.next_command) == (
-        "its project web is PAUSED", "git worker project resume web"
+        "its project web is paused", "git worker project resume web"
     )  # fmt: skip
     edit_task(session, "b", TaskFields(project_id="web"))
     assert read_task(session, "b").spec.project_id == "web"

@@ -62,6 +62,17 @@ def test_workers_that_can_take_a_task(state: WorkerState) -> None:
     assert (hint, "task edit t1" in remark) == (f"git worker {verb} auth", state is W.ASSIGNED)
 
 
+def test_work_that_was_sent_back_keeps_its_worker() -> None:
+    """The refusal of another task says why the work waits for its author, and continues it."""
+    waiting = ("waits for its author (conflict in README)", "git worker sync --as auth")
+    refusal = rules.busy_refusal("auth", W.WORKING, "t1", waiting=waiting)
+    assert refusal is not None
+    assert (
+        refusal.message == f"worker auth holds task t1 and {waiting[0]}, so it cannot take another"
+    )
+    assert refusal.hint == waiting[1]
+
+
 @pytest.mark.parametrize("status", TaskStatus)
 @pytest.mark.parametrize("waits_for", [[], ["t0"]])
 @pytest.mark.parametrize("retries_left", [True, False])

@@ -149,9 +149,12 @@ def test_timeouts(goal: str, words: str) -> None:
 
 
 def test_timeouts_of_sent_back_work() -> None:
-    """A wait for work that was sent back says that it waits for its author."""
-    error = timeout_error("landed", facts(waits=True), 1)
-    assert error.message == "waited 1 s for the landing: worker auth waits for its author"
+    """A wait for work that was sent back says that it waits for its author, and continues it."""
+    waiting = ("waits for its author (conflict in README)", "git worker sync --as auth")
+    error = timeout_error("landed", facts(waits=True, waiting=waiting), 1)
+    assert error.message == f"waited 1 s for the landing: worker auth {waiting[0]}"
+    assert error.hint == waiting[1]
+    assert timeout_error("rest", facts(need=PAUSED, waiting=waiting), 1).hint == PAUSED.command
 
 
 ANSWER = "git worker send auth --reply-to 4 <text>"

@@ -62,7 +62,7 @@ def test_a_closed_project_says_why() -> None:
     """A project starts nothing if it is not ACTIVE or has used its budget."""
     assert closed_by(WEB) is None
     assert closed_by(replace(WEB, status=ProjectStatus.PAUSED)) == Why(
-        "its project web is PAUSED", "git worker project resume web"
+        "its project web is paused", "git worker project resume web"
     )
     spent = replace(WEB, total_tokens_used=1500, budget_limit=1500)
     assert closed_by(spent) == Why(

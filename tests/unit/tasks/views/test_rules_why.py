@@ -31,13 +31,13 @@ NEXT = "git worker show w"
         (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
         (
             TaskFacts("a", S.BLOCKED, error="no idea", next_command=NEXT),
-            "it is BLOCKED: no idea", "git worker task restart a",
+            "it is blocked: no idea", "git worker task restart a",
         ),
         (
             TaskFacts("a", S.FAILED, retry_in="in 5s", next_command=NEXT),
-            "it is FAILED; it is tried again in 5s", NEXT,
+            "it has failed; it is tried again in 5s", NEXT,
         ),
-        (TaskFacts("a", S.FAILED), "it is FAILED", "git worker task restart a"),
+        (TaskFacts("a", S.FAILED), "it has failed", "git worker task restart a"),
     ],
 )  # fmt: skip
 def test_reasons_of_the_task_itself(facts: TaskFacts, reason: str, command: str | None) -> None:
@@ -50,17 +50,17 @@ def test_reasons_of_the_task_itself(facts: TaskFacts, reason: str, command: str 
     [
         (
             [OpenNeed("b", "landed", S.READY)], TaskFacts("b", S.READY),
-            "it waits for b to land, which is READY", "git worker spawn '<worker>' b",
+            "it waits for b to land, which is ready to start", "git worker spawn '<worker>' b",
         ),
         (
             [OpenNeed("b", "done", S.IN_PROGRESS)],
             TaskFacts("b", S.IN_PROGRESS, worker="w", next_command=NEXT),
-            "it waits for b to be handed in, which is IN_PROGRESS", NEXT,
+            "it waits for b to be handed in, which is in progress", NEXT,
         ),
         (
             [OpenNeed("b", "landed", S.DEFINED), OpenNeed("c", "landed", S.BLOCKED)],
             TaskFacts("c", S.BLOCKED, error="broken"),
-            "it waits for b, which waits for c, which is BLOCKED: broken",
+            "it waits for b, which waits for c, which is blocked: broken",
             "git worker task restart c",
         ),
         (
