@@ -102,6 +102,17 @@ def test_the_last_look(world: World) -> None:
     assert "THIRTY" in found.text
 
 
+def test_a_page_names_the_round_of_the_last_look(world: World) -> None:
+    """A page has the number of the round that its reader had seen last, before this page."""
+    begin(world)
+    worker = world.worker("auth")
+    assert read_page(world.session(), worker, records_look=True).looked is None
+    world.commit("auth", {"code.py": edited(l5="five", l30="THIRTY")})
+    world.submit("auth")
+    looked = [read_page(world.session(), worker, records_look=True).looked for _ in range(2)]
+    assert looked == [1, 2]
+
+
 def test_odd_files(world: World) -> None:
     """Binary files, modes, links, renames and lines without a newline have ids of their own."""
     world.advance({

@@ -16,7 +16,7 @@ from gitworker.review.patch import read_patch
 from gitworker.review.rounds import find_round, read_round
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.comments import comments_of
-from gitworker.store.reviewing.marks import record_look, viewed_among
+from gitworker.store.reviewing.marks import find_look, record_look, viewed_among
 from gitworker.store.reviewing.rounds import Round, rounds_of
 from gitworker.store.tasks import find_task, find_task_text
 
@@ -35,7 +35,8 @@ class ReviewPage:
     """One review. `round.number` is 0 for work that was not handed in yet.
 
     `later` is the tip of the branch if it is another commit than that of the round. `viewed` are
-    the ids of hunks that the caller has viewed.
+    the ids of hunks that the caller has viewed. `looked` is the number of the round that the caller
+    had seen last before this read, or None.
     """
 
     worker: Worker
@@ -50,6 +51,7 @@ class ReviewPage:
     comments: tuple[Anchored, ...]
     viewed: frozenset[str]
     now_ms: int
+    looked: int | None = None
 
 
 def read_page(session: Session, worker: Worker, *, records_look: bool = False) -> ReviewPage:
@@ -68,6 +70,7 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
         stored = comments_of(reader, worker.worker_id, worker.task_id)
         ids = [id for one in files for id in one.ids]
         viewed = viewed_among(reader, session.actor, ids)
+        look = find_look(reader, session.actor, worker.worker_id, worker.task_id)
     comments = [one for one in stored if not is_draft(one.state) or one.identity == session.actor]
     paths = [one.path for one in files]
     evidence = read_evidence(session, worker, [now.tip, *([tip] if tip else [])], paths)
@@ -85,6 +88,7 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
             conflicts=evidence.conflicts, claims=evidence.claims,
         ),
         find_anchors(session.git, comments, rounds), viewed, clock.now_ms(),
+        next((one.number for one in rounds if look and (one.base, one.tip) == look[:2]), None),
     )  # fmt: skip
 
 

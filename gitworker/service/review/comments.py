@@ -62,11 +62,13 @@ class CommentMethods(ServiceBase):
         with self._acting() as session:
             return drop(session, number)
 
-    def send_review(self, worker: str, *, verdict: str = "commented", note: str = "") -> SentReview:
+    def send_review(
+        self, worker: str, *, verdict: str = "commented", note: str = "", at: str | None = None
+    ) -> SentReview:
         """Send the caller's drafts to the author; the verdict `changes_requested` returns the work.
 
-        With the verdict `approved` the work is approved first, and drafts are sent if there are
-        any. Raises the refusal of the approval, and sends nothing then.
+        With the verdict `approved` the work is approved first (`at`: see `approve`), and drafts are
+        sent if there are any. Raises the refusal of the approval, and sends nothing then.
         """
         from dataclasses import replace
 
@@ -78,7 +80,7 @@ class CommentMethods(ServiceBase):
                 return send(session, worker, verdict=verdict, note=note)
             from gitworker.workers.approve import approve
 
-            approved = approve(session, worker, note=note)
+            approved = approve(session, worker, note=note, at=at)
             sent = send(session, approved.worker.worker_id, may_be_empty=True)
             return replace(sent, worker=approved.worker, verdict=verdict)
 
