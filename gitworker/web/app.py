@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -15,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.web.actions import CHANGES, LONG, PAGES
+from gitworker.web.changes.actions import CHANGES, LONG, PAGES, PARTS
 from gitworker.web.guard import Guard
 from gitworker.web.jobs import Notice, refusal
 from gitworker.web.live import STREAMS_AT_MOST
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 THREADS = 4
 EVENT_STREAM = "text/event-stream"
+# A notice goes to its place, also if the form expects a part of the page.
+TO_NOTICE = {"HX-Retarget": "#notice", "HX-Reselect": ".notice", "HX-Reswap": "innerHTML"}
 # Path → the module of its page below `pages`, which has `read`, and its template.
 VIEWS: Mapping[str, tuple[str, str]] = {
     "/": ("board", "board.html"),
@@ -43,6 +46,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/tasks/{task}": ("task", "task.html"),
     "/settings": ("settings", "settings.html"),
     "/workers/{worker}": ("work.worker", "worker.html"),
+    "/workers/{worker}/rounds/{rounds}": ("work.rounds", "rounds.html"),
 }
 
 
@@ -103,8 +107,10 @@ class _Pages:
             notices=self._site.jobs.notices(),
         )  # fmt: skip
 
-    def _html(self, template: str, code: int, **values: Any) -> Response:
-        return HTMLResponse(self._templates.get_template(template).render(values), code)
+    def _html(
+        self, template: str, code: int, *, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> Response:
+        return HTMLResponse(self._templates.get_template(template).render(values), code, headers)
 
     async def change(self, request: Request) -> Response:
         """Make a change; answer with its notice, or show the page again."""
@@ -121,11 +127,26 @@ class _Pages:
             label, lambda: change(self._site, name, form), is_long=parts["verb"] in LONG
         )
         if "hx-request" in request.headers:
-            return self._html("notice.html", notice.status, notice=notice)
+            if notice.kind == "done" and f"{kind}/{parts['verb']}" in PARTS:
+                return await run_in_threadpool(self._part, request, notice)
+            return self._html("notice.html", notice.status, headers=TO_NOTICE, notice=notice)
         if notice.kind != "done":
             return self._html("plain_notice.html", notice.status, notice=notice)
         place = PAGES[kind].format(quote(name, safe=""))
-        return Response(status_code=303, headers={"location": place})
+        focus = f"#{quote(notice.focus)}" if notice.focus else ""
+        return Response(status_code=303, headers={"location": f"{place}{focus}"})
+
+    def _part(self, request: Request, notice: Notice) -> Response:
+        """Answer with the changed part of a review, and the notice."""
+        from gitworker.web.pages.work.changes import read
+
+        only = request.scope["form"].get("file", "")
+        values = read(self._site, request.path_params["name"], only=only)
+        focus = {"HX-Trigger-After-Settle": json.dumps({"focusOn": {"id": notice.focus}})}
+        return self._html(
+            "part.html", 200, headers=focus if notice.focus else None, **values, notice=notice,
+            csrf=request.scope["csrf"],
+        )  # fmt: skip
 
     async def open(self, request: Request) -> Response:
         """Open a session for an unused token. The page leads on: a redirect would be cross-site."""

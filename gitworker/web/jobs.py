@@ -21,13 +21,17 @@ AT_ONCE = 8
 
 
 class Notice(NamedTuple):
-    """The result of a change. `kind` is done, refused or running; `hint` is a command."""
+    """The result of a change. `kind` is done, refused or running; `hint` is a command.
+
+    `focus` is the element of the page that shows the result.
+    """
 
     kind: str
     text: str
     hint: str | None = None
     status: int = 200
     at_ms: int = 0
+    focus: str = ""
 
 
 class Jobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -34,6 +35,7 @@ def make_environment() -> Environment:
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
         "short": lambda oid: str(oid)[:SHORT], "stamp": clock.iso_utc_seconds,
         "percent": lambda share: f"{share:.0%}",
+        "bytes": lambda path: quote(path.encode("utf-8", "surrogateescape"), safe="/"),
     }  # fmt: skip
     return environment
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.web.browser_kit import tab
 from tests.web.kit import Page, serving
 from tests.workers.conftest import world
 from tests.workers.world import World
 
-__all__ = ["page", "world"]
+__all__ = ["page", "tab", "world"]
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ class Page:
         assert answer.status == 200, (path, answer.status, answer.text)
         return answer.text
 
-    def press(self, path: str, **fields: str) -> Answer:
+    def press(self, path: str, /, **fields: str) -> Answer:
         """Make a change as a button of the page does."""
         body = urlencode({"csrf": self.csrf, **fields}).encode()
         return self.send("POST", path, body=body, hx_request="true")

@@ -3,56 +3,22 @@
 Needs chromium and `make browser-env`; one browser serves all tests of this file.
 """
 
-import shutil
 import threading
-from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gitworker import clock
 from gitworker.model.worker import WorkerState
 from gitworker.service import open_repository
+from tests.web.browser_kit import BROWSER, violations
 from tests.web.kit import Page, serving
 from tests.workers.world import World
 
-ROOT = Path(__file__).resolve().parents[2]
-SITE = ROOT / ".browser/site"
-AXE = ROOT / ".browser/node_modules/axe-core/axe.min.js"
-CHROMIUM = shutil.which("chromium")
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 WITHIN_MS = 300
 PATHS = ("/", "/inbox", "/queue", "/tasks", "/agents", "/messages", "/settings", "/workers/auth")
-TIMEOUT_MS = 30_000
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
-    pytest.mark.skipif(not SITE.is_dir() or not AXE.is_file(), reason="run `make browser-env`"),
-]
-
-
-@pytest.fixture
-def tab(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A tab of a new browser with a session of its own, at the board."""
-    monkeypatch.syspath_prepend(str(SITE))
-    from playwright.sync_api import sync_playwright
-
-    made = page.press("/settings/another/address")
-    (address,) = [word for word in made.text.replace("<", " ").split() if "/open?" in word]
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        found = browser.new_page()
-        found.set_default_timeout(TIMEOUT_MS)
-        found.goto(address)
-        found.wait_for_url(f"{page.origin}/")
-        yield found
-        browser.close()
+pytestmark = BROWSER
 
 
 def test_a_review_by_keys(world: World, page: Page, tab: Any) -> None:
@@ -72,10 +38,10 @@ def test_a_review_by_keys(world: World, page: Page, tab: Any) -> None:
     tab.wait_for_selector("#live .state.in_review")
     tab.keyboard.press("r")
     tab.keyboard.type("Name it sign-in")
-    assert tab.input_value("#reject-auth-text") == "Name it sign-in"
+    assert tab.input_value("#review-auth-text") == "Name it sign-in"
     open_repository(str(world.root)).send_note("auth", "a change beside")
     tab.wait_for_selector("text=a change beside")
-    assert tab.input_value("#reject-auth-text") == "Name it sign-in"  # kept by the update
+    assert tab.input_value("#review-auth-text") == "Name it sign-in"  # kept by the update
     tab.keyboard.press("Escape")
     tab.keyboard.press("m")
     tab.wait_for_selector("#live .state.completed")
@@ -119,10 +85,10 @@ def test_errors_and_other_states_delete_no_text(world: World, page: Page, tab: A
     tab.unroute("**?part=live*")
     service.reject("auth", note="another person")
     tab.wait_for_selector("#live .state.working")
-    assert tab.input_value("#reject-auth-text") == "Name it sign-in"
-    assert tab.is_visible("#reject-auth-text")
+    assert tab.input_value("#review-auth-text") == "Name it sign-in"
+    assert tab.is_visible("#review-auth-text")
     tab.goto(f"{page.origin}/workers/auth")
-    assert tab.is_hidden("#reject-auth-text")
+    assert tab.is_hidden("#review-auth-text")
 
 
 def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any) -> None:
@@ -142,24 +108,13 @@ def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any
 
 def test_every_page_is_accessible_and_fits(tab: Any, page: Page) -> None:
     """axe finds nothing serious on any page, light and dark, and 360 pixels are enough."""
-    source = AXE.read_text("utf-8")
     found = []
     for path in PATHS:
         for scheme in ("light", "dark"):
             tab.emulate_media(color_scheme=scheme)
             tab.set_viewport_size({"width": 360, "height": 800})
             tab.goto(page.origin + path)
-            if tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append((path, "too wide"))
-            session = tab.context.new_cdp_session(tab)  # the policy forbids scripts of the page
-            session.send("Page.setBypassCSP", {"enabled": True})
-            tab.evaluate(source)
-            result = tab.evaluate("axe.run()")
-            found += [
-                (path, scheme, one["id"], one["nodes"][0]["html"][:200])
-                for one in result["violations"]
-                if one["impact"] in ("serious", "critical")
-            ]
+            found += [(path, scheme, *one) for one in violations(tab)]
     assert not found
 
 

@@ -77,14 +77,6 @@ def test_the_buttons_name_the_commit_of_the_diff(world: World, page: Page) -> No
     assert 'data-key="a"' not in page.see("/workers/auth?part=live")  # no diff was seen
 
 
-def test_request_changes(world: World, page: Page) -> None:
-    """Work is sent back with the text; without a text it is refused."""
-    assert page.press("/workers/auth/reject", note=" ").status == 400
-    assert page.press("/workers/auth/reject", note="Name it sign-in").status == 200
-    assert world.worker("auth").state is WorkerState.WORKING
-    assert "Name it sign-in" in page.see("/workers/auth")
-
-
 def test_refusals_are_those_of_the_command(page: Page) -> None:
     """An unknown worker, and a worker in the wrong state, have the command's words and hint."""
     unknown = page.press("/workers/nobody/approve", at="0" * 40)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.errors import GitWorkerError, Invalid, NotFound
+from gitworker.errors import Invalid, NotFound
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.web.jobs import Notice, refusal
+from gitworker.web.changes import review
+from gitworker.web.changes.forms import NUMBER_DIGITS, done, require_text
+from gitworker.web.jobs import Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,31 +16,12 @@ if TYPE_CHECKING:
     from gitworker.web.request import Site
 
 SHORT = 10
-NUMBER_DIGITS = 18  # more do not fit into SQLite's integers
-
-
-def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-    """Approve the commit that the page has shown."""
-    at = form.get("at")
-    if not at:
-        raise Invalid("the approval names no commit; load the page again")
-    (one,) = site.service.approve([worker], note=form.get("note", ""), at=at)
-    error: GitWorkerError | None = getattr(one, "error", None)
-    return refusal(error) if error is not None else _done(f"{worker} is approved")
-
-
-def reject(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-    """Send work back with a request."""
-    site.service.reject(worker, note=_require(form, "note"))
-    return _done(f"{worker} was sent back with your request")
 
 
 def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """Land approved work; with a commit that the page has shown, approve that one first."""
     if form.get("at"):
-        noted = approve(site, worker, form)
-        if noted.kind == "refused":
-            return noted
+        review.approve(site, worker, form)
     return _landed(site.service.merge([worker]))
 
 
@@ -53,14 +36,14 @@ def undo(site: Site, number: str, _form: Mapping[str, str]) -> Notice:
         raise Invalid("the operation to undo has no number")
     if len(number) > NUMBER_DIGITS:
         raise NotFound(f"there is no operation {number}")
-    return _done(site.service.undo(int(number)).message)
+    return done(site.service.undo(int(number)).message)
 
 
 def restart(site: Site, worker: str, _form: Mapping[str, str]) -> Notice:
     """Start the agent of a worker again, with its last command."""
     if site.service.restart(worker) is None:
         raise Invalid(f"the last command of {worker} is not known; see its next command")
-    return _done(f"the agent of {worker} has started")
+    return done(f"the agent of {worker} has started")
 
 
 def order(command: str) -> Callable[[Site, str, Mapping[str, str]], Notice]:
@@ -70,21 +53,21 @@ def order(command: str) -> Callable[[Site, str, Mapping[str, str]], Notice]:
         sent = site.service.order(worker, command, reason=form.get("note", ""))
         if sent.id is None:
             return Notice("refused", f"the agent of {worker} has ended", sent.next, 409)
-        return _done(f"{worker} was sent the order {command}")
+        return done(f"{worker} was sent the order {command}")
 
     return change
 
 
 def reply(site: Site, name: str, form: Mapping[str, str]) -> Notice:
     """Answer a question of a worker."""
-    site.service.reply(name, _require(form, "text"))
-    return _done(f"{name} has your answer")
+    site.service.reply(name, require_text(form, "text"))
+    return done(f"{name} has your answer")
 
 
 def send(site: Site, name: str, form: Mapping[str, str]) -> Notice:
     """Send a text, perhaps as the answer to a message."""
-    site.service.send_note(name, _require(form, "text"), reply_to=form.get("reply_to") or None)
-    return _done(f"sent to {name}")
+    site.service.send_note(name, require_text(form, "text"), reply_to=form.get("reply_to") or None)
+    return done(f"sent to {name}")
 
 
 def acknowledge(site: Site, seq: str, _form: Mapping[str, str]) -> Notice:
@@ -92,7 +75,7 @@ def acknowledge(site: Site, seq: str, _form: Mapping[str, str]) -> Notice:
     if not seq.isdecimal() or len(seq) > NUMBER_DIGITS:
         raise Invalid("the message has no position")
     site.service.ack(int(seq))
-    return _done(f"messages up to #{seq} are read")
+    return done(f"messages up to #{seq} are read")
 
 
 def agent(*, is_paused: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
@@ -100,7 +83,7 @@ def agent(*, is_paused: bool) -> Callable[[Site, str, Mapping[str, str]], Notice
 
     def change(site: Site, name: str, _form: Mapping[str, str]) -> Notice:
         state = site.service.change_agent(name, is_paused=is_paused)
-        return _done(f"{name} is {state}")
+        return done(f"{name} is {state}")
 
     return change
 
@@ -110,7 +93,7 @@ def hold(*, held: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
 
     def change(site: Site, task: str, _form: Mapping[str, str]) -> Notice:
         site.service.hold_task(task, held=held)
-        return _done(f"{task} is {'held' if held else 'released'}")
+        return done(f"{task} is {'held' if held else 'released'}")
 
     return change
 
@@ -120,7 +103,7 @@ def task_verb(verb: str, words: str) -> Callable[[Site, str, Mapping[str, str]],
 
     def change(site: Site, task: str, _form: Mapping[str, str]) -> Notice:
         getattr(site.service, f"{verb}_task")(task)
-        return _done(f"{task} {words}")
+        return done(f"{task} {words}")
 
     return change
 
@@ -128,13 +111,12 @@ def task_verb(verb: str, words: str) -> Callable[[Site, str, Mapping[str, str]],
 def address(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:
     """Make an address that opens a session in one more browser."""
     path = f"/open?token={site.access.new_token()}"
-    return _done(f"open once, in another browser: {site.address}{path}")
+    return done(f"open once, in another browser: {site.address}{path}")
 
 
 # The part of the path behind the kind and the name → the change.
 CHANGES: Mapping[str, Callable[[Site, str, Mapping[str, str]], Notice]] = {
-    "workers/approve": approve,
-    "workers/reject": reject,
+    "workers/approve": review.approve,
     "workers/land": land,
     "workers/restart": restart,
     "workers/pause": order("pause"),
@@ -154,8 +136,11 @@ CHANGES: Mapping[str, Callable[[Site, str, Mapping[str, str]], Notice]] = {
     "tasks/skip": task_verb("skip", "is recorded as completed"),
     "tasks/cancel": task_verb("cancel", "is cancelled"),
     "settings/address": address,
+    **{f"workers/{verb}": change for verb, change in review.CHANGES.items()},
 }
 LONG = frozenset({"land"})
+# The changes that a script answers with the changed part of the review.
+PARTS = frozenset(f"workers/{verb}" for verb in review.CHANGES)
 # The page that a browser without scripts shows after a change.
 PAGES: Mapping[str, str] = {
     "workers": "/workers/{}", "queue": "/queue", "undo": "/queue", "messages": "/messages",
@@ -171,15 +156,4 @@ def _landed(results: list[Landed | NotLanded]) -> Notice:
     words += [f"{one.worker_id}: {one.error.message}" for one in failed]
     if failed:
         return Notice("refused", "\n".join(words), failed[0].error.hint, 409)
-    return _done("\n".join(words) or "no approved work waits to land")
-
-
-def _require(form: Mapping[str, str], name: str) -> str:
-    text = form.get(name, "").strip()
-    if not text:
-        raise Invalid("the text is empty")
-    return text
-
-
-def _done(text: str) -> Notice:
-    return Notice("done", text)
+    return done("\n".join(words) or "no approved work waits to land")

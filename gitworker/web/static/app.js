@@ -3,26 +3,133 @@
   "use strict";
   var byId = function (id) { return document.getElementById(id); };
 
-  function move(step) {
-    var items = Array.from(document.querySelectorAll("[data-item]"));
-    if (!items.length) return;
-    var at = items.indexOf(document.activeElement.closest("[data-item]"));
-    var next = items[Math.min(items.length - 1, Math.max(0, at + step))] || items[0];
-    next.focus();
-    next.scrollIntoView({ block: "nearest" });
+  function show(element) {
+    if (element && !element.checkVisibility()) element = element.closest("article.file").querySelector("[data-file]");
+    if (!element) return;
+    element.focus();
+    element.scrollIntoView({ block: "nearest" });
   }
+
+  function move(step, kind) {  // to the next visible item from the focus on, in the page's order
+    var from = document.activeElement, after = Node.DOCUMENT_POSITION_FOLLOWING;
+    var items = Array.from(document.querySelectorAll(kind)).filter(function (one) {
+      return one !== from && one.checkVisibility();
+    });
+    if (from === document.body) return show(items[0]);
+    var beyond = items.filter(function (one) {
+      return !(from.compareDocumentPosition(one) & after) === (step < 0);
+    });
+    show(step < 0 ? beyond.pop() : beyond[0]);
+  }
+
+  // Lines of a diff: the focus is the cursor, `first` the other end of a range.
+  var first = null;
+  var LINES = "tr.add, tr.del, tr.same";
+  function lineAt(element) { return element && element.closest && element.closest(".diff tr:not(.said)"); }
+
+  function mark() {
+    document.querySelectorAll("tr.chosen").forEach(function (row) { row.classList.remove("chosen"); });
+    chosen().forEach(function (row) { row.classList.add("chosen"); });
+  }
+
+  function chosen() {  // the lines from `first` to the focus, in the order of the page
+    var last = lineAt(document.activeElement);
+    if (!last) return [];
+    var rows = Array.from(last.closest("article.file").querySelectorAll(LINES));
+    var ends = [rows.indexOf(first), rows.indexOf(last)];
+    if (ends[0] < 0) ends[0] = ends[1];
+    return rows.slice(Math.min.apply(null, ends), Math.max.apply(null, ends) + 1);
+  }
+
+  function pick(row, extends_) {
+    row.tabIndex = -1;
+    if (!extends_) first = row;
+    show(row);
+    mark();
+  }
+
+  function step(direction, extends_) {  // false if the focus is on no hunk
+    var row = lineAt(document.activeElement), hunk = document.activeElement.closest(".hunk");
+    if (!hunk) return false;
+    var rows = Array.from(hunk.closest("article.file").querySelectorAll(LINES));
+    rows = rows.filter(function (one) { return one.checkVisibility(); });
+    var at = rows.indexOf(row) + direction;
+    if (!row) at = rows.findIndex(function (one) { return hunk.contains(one); });
+    if (rows[at]) pick(rows[at], extends_);
+    return true;
+  }
+
+  function comment() {  // write on the chosen lines, on a hunk's first changed line, or a draft
+    var here = document.activeElement.closest("article.comment, .hunk, article.file");
+    if (!here) return false;
+    if (here.matches("article.comment.draft")) {
+      here.querySelector("details").open = true;
+      here.querySelector("textarea").focus();
+      return true;
+    }
+    var file = here.closest("article.file"), rows = chosen();
+    if (!file) return false;
+    if (!rows.length) rows = Array.from(here.querySelectorAll("tr.add, tr.del")).slice(0, 1);
+    var form = file.querySelector("form.on");
+    if (!form) return false;
+    var side = rows.length && number(rows[rows.length - 1], "new") ? "new" : "old";
+    var found = rows.map(function (row) { return number(row, side); }).filter(Boolean);
+    if (found.length) {
+      form.elements.lines.value = found[0] === found[found.length - 1] ? found[0] : found[0] + "-" + found[found.length - 1];
+      form.elements.side.value = side;
+      var place = document.createElement("tr"), cell = place.insertCell();
+      cell.colSpan = rows[0].cells.length;
+      place.className = "said";
+      rows[rows.length - 1].after(place);
+      var before = form.closest("tr.said");
+      cell.append(form);
+      if (before) before.remove();
+    } else file.querySelector("details.adding").open = true;
+    form.elements.text.focus();
+    form.scrollIntoView({ block: "nearest" });
+    return true;
+  }
+
+  function number(row, side) { return row.querySelector(".no." + side).textContent; }
+
+  function viewed() {  // the hunk of the focus, else its file
+    var here = document.activeElement.closest(".hunk") || document.activeElement.closest("article.file");
+    var button = here && here.querySelector("[data-viewed]");
+    if (button) button.click();
+    return !!button;
+  }
+
+  document.addEventListener("click", function (event) {
+    if (!event.target.closest(".diff td.no")) return;
+    var row = lineAt(event.target);
+    if (!row || !row.matches(LINES)) return;
+    pick(row, event.shiftKey && first && first.closest("article.file") === row.closest("article.file"));
+    comment();
+  });
+  document.addEventListener("focusOn", function (event) { show(byId(event.detail.id)); });
 
   var PLACES = { g: "/", i: "/inbox", l: "/queue" };
   document.addEventListener("keydown", function (event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !/^[jk]$/.test(event.key)) return;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
-      if (event.key === "Escape") event.target.blur();
+    var isField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    if (event.ctrlKey && event.key === "Enter" && isField) return event.target.form.requestSubmit();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !/^([jk]|Arrow.*)$/.test(event.key)) return;
+    if (isField) {
+      if (event.key !== "Escape") return;
+      var row = event.target.closest("tr.said");
+      event.target.blur();
+      if (row) pick(row.previousElementSibling, false);
       return;
     }
     var help = byId("help");
     if (help.open) return;
-    if (event.key === "j") move(1);
-    else if (event.key === "k") move(-1);
+    if (event.key === "j") move(1, "[data-item]");
+    else if (event.key === "k") move(-1, "[data-item]");
+    else if (event.key === "n") move(1, "[data-file]");
+    else if (event.key === "p") move(-1, "[data-file]");
+    else if (event.key === "ArrowDown") { if (!step(1, event.shiftKey)) return; }
+    else if (event.key === "ArrowUp") { if (!step(-1, event.shiftKey)) return; }
+    else if (event.key === "c") { if (!comment()) return; }
+    else if (event.key === "v") { if (!viewed()) return; }
     else if (event.key === "?") help.showModal();
     else if (PLACES[event.key]) location.assign(PLACES[event.key]);
     else if (/^[armu]$/.test(event.key)) {

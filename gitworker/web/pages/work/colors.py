@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gitworker.web.pages.work.rules_diff import DiffFile, DiffLine, Hunk
+    from gitworker.web.pages.work.shown_changes import DiffLine, ShownFile, ShownHunk
 
 LINES_AT_MOST = 3000  # of one file; colours cost 20 ms for each thousand
 
 
-def painted(file: DiffFile) -> list[list[Markup]]:
+def painted(file: ShownFile) -> list[list[Markup]]:
     """Return the text of each line of each hunk as HTML."""
     size = sum(len(hunk.lines) for hunk in file.hunks)
-    lexer = _find_lexer(file.name) if size <= LINES_AT_MOST else None
+    lexer = _find_lexer(file.path) if size <= LINES_AT_MOST else None
     return [_hunk(hunk, lexer) for hunk in file.hunks]
 
 
-def _hunk(hunk: Hunk, lexer: Any) -> list[Markup]:
+def _hunk(hunk: ShownHunk, lexer: Any) -> list[Markup]:
     if lexer is None:
         return [escape(printable(line.text)) for line in hunk.lines]
     old = iter(_colored([line for line in hunk.lines if line.kind in ("del", "same")], lexer))

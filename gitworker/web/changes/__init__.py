@@ -1,0 +1,1 @@
+"""The changes that a page can ask for."""

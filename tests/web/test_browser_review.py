@@ -1,0 +1,146 @@
+"""A review in a real browser: two rounds by keys, half-written text, and accessibility."""
+
+from typing import Any
+
+from gitworker.model.worker import WorkerState
+from gitworker.observe.inbox.inbox import render_inbox
+from gitworker.service import open_repository
+from gitworker.states.comment_machine import CommentState
+from tests.web.browser_kit import BROWSER, violations
+from tests.web.kit import Page
+from tests.workers.world import World
+
+pytestmark = BROWSER
+FILE = "src/login.py"
+OTHER = "src/util.py"
+
+
+def focus(tab: Any) -> str:
+    """Return the id of the element with the focus."""
+    return str(tab.evaluate("document.activeElement.id"))
+
+
+def comment_on(tab: Any, row: str, text: str, number: int) -> None:
+    """Write a comment on a line by its number, and save it as a draft."""
+    tab.click(row)
+    tab.keyboard.type(text)
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector(f"#comment-{number}.draft")
+
+
+def two_files(world: World) -> None:
+    """Hand in one more file."""
+    world.commit("auth", {OTHER: "".join(f"line {number}\n" for number in range(9))})
+    world.submit("auth")
+
+
+def test_a_review_in_two_rounds(world: World, page: Page, tab: Any) -> None:
+    """Comments on two lines reach the agent; the second round shows only its changes, and lands."""
+    two_files(world)
+    tab.goto(f"{page.origin}/workers/auth")
+    comment_on(tab, f"article:has(h3:text-is('{FILE}')) tr.add:nth-child(1) .no.new", "Name it", 1)
+    assert focus(tab) == "comment-1"
+    comment_on(tab, f"article:has(h3:text-is('{FILE}')) tr.add >> nth=1 >> .no.new", "Why true?", 2)
+    tab.focus(f"h3:text-is('{OTHER}')")
+    tab.keyboard.press("v")
+    tab.wait_for_selector("#review-counts:has-text('1 of 2 viewed')")
+    tab.keyboard.press("r")
+    tab.keyboard.type("Two remarks")
+    tab.click("text=Request changes")
+    tab.wait_for_selector("#live .state.working")
+    tab.wait_for_selector("#comment-2.sent")
+
+    agent = open_repository(str(world.root), identity="auth")
+    assert "Why true?" in render_inbox(agent.inbox(), width=None, color=False)
+    world.commit("auth", {FILE: "def sign_in():\n    return True\n"}, "Rename it")
+    agent.handle_comment(1)
+    agent.handle_comment(2, answer="It is a stub")
+    world.submit("auth")
+
+    tab.click("#again")
+    tab.wait_for_selector("#comment-1.handled")
+    assert tab.is_visible("#comment-1 .outdated")
+    assert tab.is_hidden("text=line 7")  # viewed, and not changed since
+    assert tab.is_visible(".diff >> text=sign_in")
+    tab.click("#since-look")
+    tab.wait_for_selector(".compared")
+    assert "sign_in" in tab.inner_text(".compared")
+    assert "line 7" not in tab.inner_text(".compared")
+    tab.go_back()
+    tab.click("#comment-1-resolve")
+    tab.wait_for_selector("#comment-1.resolved")
+    tab.click("#comment-2-resolve")
+    tab.wait_for_selector("#comment-2.resolved")
+    tab.keyboard.press("a")
+    tab.wait_for_selector("#live .state.approved")
+    tab.keyboard.press("m")
+    tab.wait_for_selector("#live .state.completed")
+    assert world.show(FILE).startswith("def sign_in")
+    for name in ("remove", "merge"):  # the worktree returns first
+        tab.wait_for_selector(f"#live >> text=Undo {name}")
+        tab.keyboard.press("u")
+    tab.wait_for_selector("#live .state.approved")
+    assert FILE not in world.git("ls-tree", "-r", "--name-only", "main")
+    states = open_repository(str(world.root)).review_comments("auth").comments
+    assert {one.comment.state for one in states if one.comment.place} == {CommentState.RESOLVED}
+
+
+def test_a_review_by_keys_only(world: World, page: Page, tab: Any) -> None:
+    """Keys choose files, hunks, lines and ranges; a comment is written, changed, and kept."""
+    two_files(world)
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.keyboard.press("n")
+    first = tab.evaluate("document.activeElement.textContent")
+    tab.keyboard.press("n")
+    assert {first, tab.evaluate("document.activeElement.textContent")} == {FILE, OTHER}
+    tab.keyboard.press("p")
+    assert tab.evaluate("document.activeElement.textContent") == first
+    if first == FILE:
+        tab.keyboard.press("n")
+    tab.keyboard.press("j")
+    assert focus(tab).startswith("hunk-")
+    for key in ("ArrowDown", "ArrowDown", "Shift+ArrowDown", "c"):
+        tab.keyboard.press(key)
+    assert tab.evaluate("document.activeElement.name") == "text"
+    tab.keyboard.type("Which lines?")
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("#comment-1.draft")
+    (one,) = open_repository(str(world.root)).review_comments("auth").comments
+    assert one.comment.place is not None
+    assert one.comment.place[:4] == (OTHER, "new", 2, 3)
+    assert focus(tab) == "comment-1"
+    tab.keyboard.press("c")
+    tab.keyboard.type(" These?")
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("#comment-1 >> text=These?")
+    tab.keyboard.press("k")
+    assert focus(tab).startswith("hunk-")
+    tab.keyboard.press("c")
+    tab.keyboard.type("half")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("v")
+    tab.wait_for_selector("#review-counts:has-text('1 of 2 viewed')")
+    assert tab.evaluate("document.activeElement.textContent") == OTHER  # its lines are folded
+    assert tab.input_value(f"article:has(h3:text-is('{OTHER}')) form.on textarea") == "half"
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+
+
+def test_a_review_is_accessible_and_fits(world: World, page: Page, tab: Any) -> None:
+    """axe finds nothing serious on a review with comments and marks, nor on compared rounds."""
+    two_files(world)
+    service = open_repository(str(world.root))
+    service.comment("auth", f"{FILE}:1", text="Name it " + "long " * 99)
+    service.mark_viewed("auth", OTHER)
+    service.send_review("auth", verdict="changes_requested", note="Please")
+    world.commit("auth", {FILE: "def sign_in():\n    return True\n"})
+    open_repository(str(world.root), identity="auth").handle_comment(1)
+    world.submit("auth")
+    service.comment("auth", f"{FILE}:2", text="Why?")
+    found = []
+    tab.set_viewport_size({"width": 360, "height": 800})
+    for path in ("/workers/auth", "/workers/auth/rounds/2..3"):
+        for scheme in ("light", "dark"):
+            tab.emulate_media(color_scheme=scheme)
+            tab.goto(page.origin + path)
+            found += [(path, scheme, *one) for one in violations(tab)]
+    assert not found

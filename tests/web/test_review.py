@@ -1,0 +1,185 @@
+"""A review on the page: comments at their lines, viewed marks, rounds, and the refusals."""
+
+import re
+from urllib.parse import quote
+
+from gitworker.model.worker import WorkerState
+from gitworker.observe.inbox.inbox import render_inbox
+from gitworker.service import Service, open_repository
+from gitworker.states.comment_machine import CommentState
+from tests.web.kit import Answer, Page
+from tests.workers.world import World
+
+FILE = "src/login.py"
+
+
+def row_of(text: str, comment: int) -> str:
+    """Return the line of code above a comment, without its colours."""
+    before = text[: text.index(f'id="comment-{comment}"')]
+    return re.sub("<.*?>", "", re.findall(r'<td class="code">(.*?)</td>', before)[-1])
+
+
+def add(page: Page, lines: str, text: str, **fields: str) -> Answer:
+    """Add a draft on lines of the worker's file."""
+    return page.press("/workers/auth/comment", path=FILE, lines=lines, text=text, **fields)
+
+
+def author(world: World) -> Service:
+    """Return the service as the worker uses it."""
+    return open_repository(str(world.root), identity="auth")
+
+
+def inbox_of(world: World) -> str:
+    """Return the inbox as the worker reads it."""
+    return render_inbox(author(world).inbox(), width=None, color=False)
+
+
+def test_a_draft_is_at_its_line(world: World, page: Page) -> None:
+    """A draft is shown below its last line, and can be changed and deleted there."""
+    assert add(page, "1-2", "Why\r\ntrue?").status == 200
+    shown = page.see("/workers/auth")
+    assert "return True" in row_of(shown, 1)
+    assert "1 to send" in re.sub(r"<.?b>", "", shown)
+    (stored,) = open_repository(str(world.root)).review_comments("auth").comments
+    assert stored.comment.text == "Why\ntrue?"
+    changed = page.press("/workers/auth/edit", number="1", text="Why not <b>?")
+    assert "Why not &lt;b&gt;?" in changed.text
+    assert page.press("/workers/auth/drop", number="1").status == 200
+    assert 'id="comment-1"' not in page.see("/workers/auth")
+
+
+def test_an_answer_is_the_changed_part(world: World, page: Page) -> None:
+    """A script gets only the file of the comment, the notice, and the element to show."""
+    world.commit("auth", {"other.txt": "x\n"})
+    world.submit("auth")
+    whole = page.see("/workers/auth")
+    (key,) = re.findall(r'id="name-(\w+)"[^>]*>src/login.py', whole)
+    done = add(page, "2", "Why?", file=key)
+    assert done.text.count('<article class="file"') == 1
+    assert f'id="file-{key}"' in done.text
+    assert "comment 1 is a draft" in done.text
+    assert "comment-1" in done.headers["hx-trigger-after-settle"]
+    refused = add(page, "99", "Why?", file=key)
+    assert (refused.status, refused.headers["hx-retarget"]) == (400, "#notice")
+    assert "src/login.py has 2 lines" in refused.text
+
+
+def test_without_scripts(page: Page) -> None:
+    """A browser without scripts is led back to the comment, or to the file of a mark."""
+    forms = {
+        "comment": (f"path={quote(FILE)}&lines=2&text=Why", "/workers/auth#comment-1"),
+        "viewed": (f"path={quote(FILE)}&file=abc", "/workers/auth#name-abc"),
+        "review": ("verdict=commented", "/workers/auth"),
+    }
+    for verb, (fields, location) in forms.items():
+        body = f"csrf={page.csrf}&{fields}".encode()
+        answer = page.send("POST", f"/workers/auth/{verb}", body=body)
+        assert (answer.status, answer.headers.get("location")) == (303, location)
+
+
+def test_a_review_in_two_rounds(world: World, page: Page) -> None:
+    """Drafts are sent at once, handled by the agent, and resolved or reopened on the page."""
+    assert "Changes since your last look" not in page.see("/workers/auth")
+    add(page, "1", "Name it sign_in")
+    add(page, "2", "Why true?")
+    sent = page.press("/workers/auth/review", verdict="changes_requested", note="Two remarks")
+    assert "sent back with your request, with 3 comments" in sent.text
+    assert world.worker("auth").state is WorkerState.WORKING
+    assert "Name it sign_in" in inbox_of(world)
+    world.commit("auth", {FILE: "def sign_in():\n    return True\n"})
+    author(world).handle_comment(1)
+    author(world).handle_comment(2, answer="It is a <stub>")
+    world.submit("auth")
+    shown = page.see("/workers/auth")
+    assert '/workers/auth/rounds/1..2">Changes since your last look' in shown
+    assert "return True" in row_of(shown, 2)
+    assert "It is a &lt;stub&gt;" in shown
+    outdated = shown[shown.index('id="comment-1"') :]
+    assert "outdated" in outdated[:400]
+    assert ">def login():</pre>" in outdated
+    assert "def sign_in" in page.see("/workers/auth/rounds/1..2")
+    assert "Changes since your last look" not in page.see("/workers/auth")
+    page.press("/workers/auth/resolve", number="1")
+    page.press("/workers/auth/reopen", number="2", text="Then say so")
+    page.press("/workers/auth/review", verdict="commented")
+    assert "Then say so" in inbox_of(world)
+    states = {
+        one.comment.id: one.comment.state
+        for one in open_repository(str(world.root)).review_comments("auth").comments
+    }
+    assert states[1] is CommentState.RESOLVED
+    assert states[2] is CommentState.REOPENED
+
+
+def test_an_approval_sends_the_drafts(world: World, page: Page) -> None:
+    """An approval on the page sends the drafts, too; a refused one sends nothing."""
+    add(page, "1", "Nice name")
+    seen = world.tip("auth/login")
+    world.commit("auth", {"later.txt": "x\n"})
+    world.submit("auth")
+    assert page.press("/workers/auth/approve", at=seen).status == 409
+    drafts = open_repository(str(world.root)).review_comments("auth").comments
+    assert [one.comment.state for one in drafts] == [CommentState.DRAFT]
+    done = page.press("/workers/auth/approve", at=world.tip("auth/login"))
+    assert "auth is approved, with 1 comment" in done.text
+    sent = open_repository(str(world.root)).review_comments("auth").comments
+    assert [one.comment.state for one in sent] == [CommentState.SENT]
+
+
+def test_viewed_marks_fold(world: World, page: Page) -> None:
+    """A viewed file is folded, and unfolded by the next round that changes it."""
+    assert '<details class="body" open>' in page.see("/workers/auth")
+    done = page.press("/workers/auth/viewed", path=FILE)
+    assert "1 of 1 viewed" in done.text
+    assert '<details class="body" open>' not in page.see("/workers/auth")
+    (hunk,) = re.findall(r'name="hunk" value="(\w+)"', done.text)
+    assert "0 of 1 viewed" in page.press("/workers/auth/unviewed", hunk=hunk).text
+    assert "1 of 1 viewed" in page.press("/workers/auth/viewed", hunk=hunk).text
+    world.commit("auth", {FILE: "def login():\n    return False\n"})
+    world.submit("auth")
+    assert '<details class="body" open>' in page.see("/workers/auth")
+
+
+def test_a_name_that_is_no_utf8(world: World, page: Page) -> None:
+    """A file whose name is not UTF-8 can be marked and commented."""
+    name = "b\udcff.txt"
+    world.commit("auth", {name: "x\n"})
+    world.submit("auth")
+    shown = page.see("/workers/auth")
+    assert 'value="b%FF.txt"' in shown
+    assert "1 of 2 viewed" in page.press("/workers/auth/viewed", path="b%FF.txt").text
+    done = page.press("/workers/auth/comment", path="b%FF.txt", lines="1", text="x?")
+    assert done.status == 200, done.text
+
+
+REFUSALS = (
+    ("review", {"verdict": "commented"}, 409, "there is no draft"),
+    ("review", {"verdict": "approved"}, 400, "no verdict"),
+    ("comment", {"path": FILE, "lines": "2"}, 400, "the text is empty"),
+    ("comment", {"path": FILE, "lines": "x", "text": "Why?"}, 400, "is not FILE:LINE"),
+    ("comment", {"path": "none", "lines": "1", "text": "Why?"}, 404, "does not exist"),
+    ("comment", {"path": "../x", "lines": "1", "text": "Why?"}, 400, "not a path"),
+    ("edit", {"number": "1", "text": "x"}, 404, "comment 1 does not exist"),
+    ("drop", {"number": "²"}, 400, "no number"),
+    ("drop", {"number": "9" * 19}, 400, "no number"),
+    ("resolve", {"number": "7"}, 404, "comment 7 does not exist"),
+    ("viewed", {}, 400, "no file"),
+    ("viewed", {"path": "none"}, 404, "no file or hunk"),
+)
+
+
+def test_refusals(page: Page) -> None:
+    """Each change is refused as on the command line; fields that are missing are refused, too."""
+    for verb, fields, status, words in REFUSALS:
+        refused = page.press(f"/workers/auth/{verb}", **fields)
+        assert (refused.status, words in refused.text) == (status, True), (verb, fields, refused)
+
+
+def test_rounds_that_do_not_exist(page: Page) -> None:
+    """A comparison with an unknown round, or of other words, has the command's refusal."""
+    assert "Nothing has changed" in page.see("/workers/auth/rounds/1..1")
+    assert page.send("GET", "/workers/auth/rounds/4..5").status == 404
+    assert page.send("GET", "/workers/auth/rounds/a..b").status == 400
+    assert page.send("GET", "/workers/auth/rounds/look").status == 404
+    page.see("/workers/auth")
+    assert "Nothing has changed" in page.see("/workers/auth/rounds/look")
