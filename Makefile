@@ -44,7 +44,7 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env agents-env browser-env test-all clean
+.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs pictures crash git-matrix peers-env agents-env browser-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ bench-peers: $(READY) ## install the queues for bench-bus into .bench-peers (net
 		$(BENCH_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" || \
 			echo "make: $$peer cannot be installed here and will not be measured" >&2; \
 	done
+
+pictures: $(READY) ## make the pictures of the README from a throw-away repository (after browser-env)
+	$(PY) -m fixtures.pictures
 
 docs: $(READY) ## write the generated pages: command reference, settings, state diagrams
 	$(PY) -m docs.generate
