@@ -60,6 +60,14 @@ class RunSummary(NamedTuple):
     tokens: int = 0
     cost: Cost | None = None
 
+    @property
+    def spending(self) -> list[str]:
+        """Return the tokens and the cost, and whether the budget is used up, in words."""
+        cost = f", {self.cost.text}" if self.cost else ""
+        used = [f"used {self.tokens:,} tokens{cost}"] if self.tokens else []
+        spent = [f"{self.spent}; the same command continues the work"] if self.spent else []
+        return [*used, *spent]
+
 
 def with_open(reader: Reader, scope: Collection[str]) -> set[str]:
     """Return a set of tasks, filled up with the first of those that have not ended."""
@@ -120,14 +128,6 @@ def render_summary(found: RunSummary, *, width: int | None, color: bool) -> str:
     ]
     last = [totals(found.results, found.others)]
     return listing(HEAD, rows, width=width, color=color, empty="there are no tasks", last=last)
-
-
-def spending_lines(found: RunSummary) -> list[str]:
-    """Return the tokens and the cost of a run, and whether its budget is used up, in words."""
-    cost = f", {found.cost.text}" if found.cost else ""
-    used = [f"used {found.tokens:,} tokens{cost}"] if found.tokens else []
-    spent = [f"{found.spent}; the same command continues the work"] if found.spent else []
-    return [*used, *spent]
 
 
 def json_summary(found: RunSummary) -> dict[str, Any]:

@@ -9,13 +9,7 @@ from gitworker.cli.commands.work.supervised import OptionalRunner, program_of
 from gitworker.cli.options import Seconds, Text, Tokens
 from gitworker.errors import Invalid
 from gitworker.orchestrator.carry_out import AgentCommand
-from gitworker.orchestrator.results import (
-    json_plan,
-    json_summary,
-    render_plan,
-    render_summary,
-    spending_lines,
-)
+from gitworker.orchestrator.results import json_plan, json_summary, render_plan, render_summary
 from gitworker.orchestrator.run import RunOrder
 from gitworker.rules_text import quoted
 
@@ -120,6 +114,6 @@ def command(
     call.render(summary, render_summary, json_summary)
     if not call.as_json:
         following = [f"next: {summary.next_command}"] if summary.next_command else []
-        for line in (*spending_lines(summary), *following):
+        for line in (*summary.spending, *following):
             output.narrate(line)
     return summary.status
