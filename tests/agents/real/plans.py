@@ -28,6 +28,7 @@ PLANS: Plans = {
     ),
     "talk": (Text("I did nothing."),),
     "see": (Shell("git status"), Text("I have seen it.")),
+    "ask": (Shell("python3 -c 'print(1)'"), Text("I may.")),
     "denied": (
         Shell("python3 -c 'open(\"../../../denied\", \"w\")'"),
         Text("I could not do it."),
