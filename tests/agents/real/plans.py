@@ -63,6 +63,7 @@ PLANS: Plans = {
         Call("whoami", {}),
         Text("I know."),
     ),
+    "know": (Call("whoami", {}), Text("I know.")),
     "more": (
         Shell("echo again > again.txt && git add again.txt && git commit -m 'Add again'"),
         Text("I added again.txt."),

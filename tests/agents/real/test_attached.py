@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.scripted_model import chat, messages, responses
+from fixtures.scripted_model import chat, gemini, messages, responses
 from fixtures.scripted_model.server import ScriptedModel
 from gitworker.agents.adapters.attach_run import ONE_ATTEMPT
+from gitworker.agents.environment.mcp_attachment import mcp_attachment
 from tests.agents.real.machine import AgentMachine, require_agent
 from tests.cli.kit import wait_until
 
@@ -139,6 +140,21 @@ def test_tools(agent: str, machine: AgentMachine, model: ScriptedModel) -> None:
     prefix = PREFIXES[agent]
     assert {f"{prefix}{name}" for name in ("whoami", "inbox", "commit", "done")} <= offered
     assert f"{prefix}spawn" not in offered
+
+
+def test_tools_of_gemini(machine: AgentMachine, model: ScriptedModel, hermetic: Path) -> None:
+    """Gemini CLI offers the tools of the server in the user's settings, and calls them at once."""
+    require_agent("gemini")
+    attachment = mcp_attachment("gemini")
+    assert attachment is not None
+    assert attachment.settings is not None
+    path = hermetic / ".gemini" / "settings.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | json.loads(attachment.settings)))
+    machine.run("spawn", "auth", "t1", "--agent", "gemini", "-m", "Go [[plan:know]]")
+    offered = {tool.name for one in model.exchanges for tool in gemini.read(one.request).tools}
+    assert {f"mcp_gw_{name}" for name in ("whoami", "inbox", "commit", "done")} <= offered
+    last = str(model.exchanges[-1].request)
+    assert "auth/t1" in last.partition("mcp_gw_whoami")[2], machine.log("t1")
 
 
 def test_tools_of_qwen(machine: AgentMachine, model: ScriptedModel) -> None:
