@@ -25,10 +25,10 @@ from gitworker.web.render import STATIC, make_environment, read_static
 from gitworker.web.request import Ask, Site
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 THREADS = 4
 EVENT_STREAM = "text/event-stream"
@@ -73,6 +73,25 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
         Route("/{kind}/{name}/{verb}", pages.change, methods=["GET", "POST"]),
     ]
     return Guard(Starlette(routes=routes, lifespan=lifespan), site.access, port=port, cookie=cookie)
+
+
+class _EventStream(StreamingResponse):
+    """A stream of events that is released at its end.
+
+    A client may disconnect before the first event. Its generator never runs then, so the generator
+    cannot release the stream.
+    """
+
+    def __init__(self, events: AsyncGenerator[str], release: Callable[[], None]) -> None:
+        super().__init__(events, media_type=EVENT_STREAM)
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until the client or the stream ends."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._release()
 
 
 class _Pages:
@@ -175,7 +194,8 @@ class _Pages:
         if stream is None:
             return PlainTextResponse("too many pages are open\n", 503)
         last = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        return StreamingResponse(self._site.hub.events(stream, last), media_type=EVENT_STREAM)
+        events = self._site.hub.events(stream, last)
+        return _EventStream(events, lambda: self._site.hub.end_stream(stream))
 
     async def log(self, request: Request) -> Response:
         """Answer with the log of a worker's agent as a stream."""
@@ -186,8 +206,8 @@ class _Pages:
             return PlainTextResponse(f"{error.message}\n", 404)
         if not self._logs.acquire(blocking=False):
             return PlainTextResponse("too many logs are open\n", 503)
-        stream = LogStream(self._site.service, worker, self._logs.release)
-        return StreamingResponse(stream.events(), media_type=EVENT_STREAM)
+        stream = LogStream(self._site.service, worker)
+        return _EventStream(stream.events(), self._logs.release)
 
     async def count(self, _request: Request) -> Response:
         """Answer with the number of items in the inbox."""

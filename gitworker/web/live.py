@@ -94,19 +94,16 @@ class Hub:
 
     async def events(self, stream: Stream, last: str) -> AsyncGenerator[str]:
         """Yield the events of a page that was made from the status with the id `last`."""
-        try:
-            yield f"retry: {RETRY_MS}\n\n"
-            while not stream.is_ended:
-                found, _ = self.newest
-                if found != last:
-                    last = found
-                    yield f"id: {found}\nevent: changed\ndata: {found}\n\n"
-                for kind in stream.take():
-                    yield f"event: {kind}\ndata: -\n\n"
-                if not await stream.wait(PING_S):
-                    yield ": ping\n\n"
-        finally:
-            self.end_stream(stream)
+        yield f"retry: {RETRY_MS}\n\n"
+        while not stream.is_ended:
+            found, _ = self.newest
+            if found != last:
+                last = found
+                yield f"id: {found}\nevent: changed\ndata: {found}\n\n"
+            for kind in stream.take():
+                yield f"event: {kind}\ndata: -\n\n"
+            if not await stream.wait(PING_S):
+                yield ": ping\n\n"
 
     def _watch(self) -> None:
         pause = Pause(AGAIN_S, {self._stop_reader: select.POLLIN})

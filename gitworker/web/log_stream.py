@@ -19,7 +19,7 @@ from gitworker.rules_text import printable
 from gitworker.service.live.watch import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
     from gitworker.service import Service
 
@@ -32,8 +32,8 @@ PING_S = 15.0
 class LogStream:
     """The lines that one page has not been sent yet; the oldest are left out."""
 
-    def __init__(self, service: Service, worker: str, release: Callable[[], None]) -> None:
-        self._service, self._worker, self._release = service, worker, release
+    def __init__(self, service: Service, worker: str) -> None:
+        self._service, self._worker = service, worker
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
@@ -65,7 +65,6 @@ class LogStream:
                     return
         finally:
             self._stopped.set()
-            self._release()
 
     def _follow(self) -> None:
         end = "the log has ended"

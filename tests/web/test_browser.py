@@ -106,6 +106,25 @@ def test_a_change_of_the_command_line_is_seen(world: World, page: Page, tab: Any
     assert min(waits) <= WITHIN_MS, waits
 
 
+def test_an_event_without_a_change_keeps_the_board(world: World, page: Page, tab: Any) -> None:
+    """An event that changes no card replaces none of them, but their ages; another one does."""
+    service = open_repository(str(world.root))
+    card = tab.query_selector("#card-auth")
+    card.evaluate("(one) => { one.querySelector('.ago').textContent = 'old'; }")
+    for number in range(2, 5):
+        with tab.expect_response(lambda one: one.url == f"{page.origin}/"):
+            service.send_note("hq", f"note {number}")
+        tab.wait_for_function(
+            "(n) => document.querySelector('#needs').textContent.trim().startsWith(String(n))",
+            arg=number,
+        )
+    assert card.evaluate("(one) => one.isConnected")
+    assert card.query_selector(".ago").inner_text() != "old"
+    world.approve("auth")
+    tab.wait_for_selector(".column.landing #card-auth")
+    assert not card.evaluate("(one) => one.isConnected")
+
+
 def test_every_page_is_accessible_and_fits(tab: Any, page: Page) -> None:
     """axe finds nothing serious on any page, light and dark, and 360 pixels are enough."""
     found = []

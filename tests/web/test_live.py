@@ -3,14 +3,20 @@
 import asyncio
 import re
 import threading
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from gitworker import clock
 from gitworker.service import open_repository
-from gitworker.web.live import Hub
+from gitworker.web.access import Access
+from gitworker.web.app import make_app
+from gitworker.web.jobs import Jobs
+from gitworker.web.live import STREAMS_AT_MOST, Hub
 from gitworker.web.log_stream import LogStream
+from gitworker.web.request import Site
 from tests.web.kit import DEADLINE_S, Events, Page
 from tests.workers.world import World
 
@@ -92,14 +98,45 @@ def test_a_log_with_a_bug_is_followed_again(world: World, caplog: pytest.LogCapt
     world.spawn("css", "theme")
     service = cast("Service", Failing(open_repository(str(world.root)), "follow_log"))
 
-    released = threading.Event()
-
     async def read() -> list[str]:
-        return [one async for one in LogStream(service, "css", released.set).events()]
+        return [one async for one in LogStream(service, "css").events()]
 
     assert "event: end" not in "".join(asyncio.run(read()))
     assert len(caplog.records) == 1
-    assert released.is_set()
+
+
+@pytest.mark.parametrize("path", ["/events", "/workers/auth/log"])
+def test_a_client_that_disconnects_at_once_keeps_no_stream(world: World, path: str) -> None:
+    """Clients that disconnect before their first event do not use up the streams of the page."""
+    world.spawn("auth", "login")
+    service, access = open_repository(str(world.root)), Access()
+    hub = Hub(service)
+    hub.start()
+    site = Site(service, hub, Jobs(lambda: None), access, service.reader(), "")
+    app = make_app(site, port=None, cookie="session")
+    opened = access.redeem(access.new_token())
+    assert opened is not None
+    scope = {
+        "type": "http", "method": "GET", "path": path, "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"cookie", f"session={opened.cookie}".encode())],
+    }  # fmt: skip
+    statuses = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+            await checkpoint()  # as for a connection that cannot take the answer at once
+
+    async def connect() -> None:
+        for _ in range(STREAMS_AT_MOST + 1):
+            await app(dict(scope), receive, send)
+
+    asyncio.run(connect())
+    hub.close()
+    assert 503 not in statuses
 
 
 def test_the_log_of_an_agent(world: World, page: Page) -> None:

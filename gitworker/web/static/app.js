@@ -152,6 +152,29 @@
     if (status === 401) byId("offline").hidden = false;
     byId("notice").textContent = "The page cannot be loaded again (HTTP status " + status + "): it may be old.";
   });
+  // The live part as the server has sent it. An equal one replaces nothing but the ages in it.
+  var known = "";
+  document.addEventListener("DOMContentLoaded", function () { known = liveOf(document).text; });
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    var detail = event.detail;
+    if (detail.target.id !== "live" || detail.xhr.status !== 200) return;
+    var found = liveOf(new DOMParser().parseFromString(detail.xhr.responseText, "text/html"));
+    if (found.text === known) {
+      detail.shouldSwap = false;
+      detail.target.querySelectorAll(".ago").forEach(function (one, at) { one.textContent = found.ages[at]; });
+    }
+    known = found.text;
+  });
+  function liveOf(page) {
+    var live = page.getElementById("live"), ages = [];
+    if (!live) return { text: "", ages: ages };
+    live = live.cloneNode(true);
+    live.querySelectorAll(".ago").forEach(function (one) {
+      ages.push(one.textContent);
+      one.textContent = "";
+    });
+    return { text: live.innerHTML, ages: ages };
+  }
   document.addEventListener("htmx:afterRequest", function (event) {
     var form = event.target.closest("form.write");
     if (form && event.detail.xhr && event.detail.xhr.status === 200) form.reset();
