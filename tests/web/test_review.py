@@ -140,6 +140,17 @@ def test_viewed_marks_fold(world: World, page: Page) -> None:
     assert '<details class="body" open>' in page.see("/workers/auth")
 
 
+def test_words_that_differ_are_marked(world: World, page: Page) -> None:
+    """A line that replaces a similar one has a mark on the words that differ."""
+    world.advance({"src/app.py": "print('hello')\nname = load(one, two)\n"})
+    world.git("rebase", "-q", "main", cwd=world.path("auth"))
+    world.commit("auth", {"src/app.py": "print('hello')\nname = load(one, <three>)\n"})
+    world.submit("auth")
+    shown = re.sub("</?span.*?>", "", page.see("/workers/auth"))
+    assert "load(one, <mark>two</mark>)" in shown
+    assert "&lt;" in shown[shown.index("load(one, <mark>", shown.index("two</mark>")) :][:40]
+
+
 def test_a_name_that_is_no_utf8(world: World, page: Page) -> None:
     """A file whose name is not UTF-8 can be marked and commented."""
     name = "b\udcff.txt"

@@ -1,4 +1,4 @@
-"""Syntax colours of a diff, if Pygments is installed: spans with its own class names.
+"""The words that differ, and syntax colours if Pygments is installed, as HTML.
 
 Each side of a hunk is coloured as a text of its own, so that strings of several lines stay whole.
 """
@@ -10,56 +10,72 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from gitworker.rules_text import printable
+from gitworker.web.pages.work.rules_words import changed_words, split_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gitworker.web.pages.work.shown_changes import DiffLine, ShownFile, ShownHunk
+    from gitworker.web.pages.work.rules_words import Range
+    from gitworker.web.pages.work.shown_changes import ShownFile, ShownHunk
 
+    Token = tuple[str, str]  # the class of a colour, and the text
+
+NO_WORDS = (0, 0)
 LINES_AT_MOST = 3000  # of one file; colours cost 20 ms for each thousand
 
 
 def painted(file: ShownFile) -> list[list[Markup]]:
-    """Return the text of each line of each hunk as HTML."""
+    """Return the text of each line of each hunk as HTML; words that differ are marked."""
     size = sum(len(hunk.lines) for hunk in file.hunks)
     lexer = _find_lexer(file.path) if size <= LINES_AT_MOST else None
     return [_hunk(hunk, lexer) for hunk in file.hunks]
 
 
 def _hunk(hunk: ShownHunk, lexer: Any) -> list[Markup]:
-    if lexer is None:
-        return [escape(printable(line.text)) for line in hunk.lines]
-    old = iter(_colored([line for line in hunk.lines if line.kind in ("del", "same")], lexer))
-    new = iter(_colored([line for line in hunk.lines if line.kind in ("add", "same")], lexer))
+    texts = [(line.kind, printable(line.text)) for line in hunk.lines]
+    words = changed_words(texts)
+    tokens = [[("", text)] for _, text in texts] if lexer is None else _tokens(texts, lexer)
+    return [_html(row, words.get(number, NO_WORDS)) for number, row in enumerate(tokens)]
+
+
+def _tokens(texts: Sequence[tuple[str, str]], lexer: Any) -> list[list[Token]]:
+    """Return the coloured parts of each line."""
+    old = iter(_colored([text for kind, text in texts if kind in ("del", "same")], lexer))
+    new = iter(_colored([text for kind, text in texts if kind in ("add", "same")], lexer))
     found = []
-    for line in hunk.lines:
-        sides = {"del": (old,), "add": (new,), "same": (old, new)}.get(line.kind, ())
-        texts = [next(side) for side in sides]
-        found.append(texts[-1] if texts else escape(printable(line.text)))
+    for kind, text in texts:
+        sides = {"del": (old,), "add": (new,), "same": (old, new)}.get(kind, ())
+        rows = [next(side) for side in sides]
+        found.append(rows[-1] if rows else [("", text)])
     return found
 
 
-def _colored(lines: Sequence[DiffLine], lexer: Any) -> list[Markup]:
-    """Return lines as HTML; as plain text if the lexer changes their number."""
+def _colored(texts: Sequence[str], lexer: Any) -> list[list[Token]]:
+    """Return lines as coloured parts; without colours if the lexer changes the text."""
     from pygments.token import STANDARD_TYPES
 
-    texts = [printable(line.text) for line in lines]
-    found, row = [], Markup()
+    found: list[list[Token]] = []
+    row: list[Token] = []
     for kind, value in lexer.get_tokens("\n".join(texts) + "\n"):
         name = STANDARD_TYPES.get(kind, "")
         first, *others = value.split("\n")
-        row += _span(name, first)
+        row.append((name, first))
         for part in others:
             found.append(row)
-            row = _span(name, part)
-    return found if len(found) == len(texts) else [escape(text) for text in texts]
+            row = [(name, part)]
+    is_same = ["".join(text for _, text in one) for one in found] == list(texts)
+    return found if is_same else [[("", text)] for text in texts]
 
 
-def _span(name: str, text: str) -> Markup:
-    if not text or not name:
-        return escape(text)
-    return Markup('<span class="{}">{}</span>').format(name, text)
+def _html(row: Sequence[Token], words: Range) -> Markup:
+    found, at = Markup(), 0
+    for name, text in row:
+        for is_word, part in split_at(text, words[0] - at, words[1] - at):
+            html = Markup("<mark>{}</mark>").format(part) if is_word else escape(part)
+            found += Markup('<span class="{}">{}</span>').format(name, html) if name else html
+        at += len(text)
+    return found
 
 
 def _find_lexer(name: str) -> Any:

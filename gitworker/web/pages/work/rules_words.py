@@ -1,0 +1,73 @@
+"""Which words of a changed line differ from the line that it replaces. Pure."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+LENGTH_AT_MOST = 500
+SIMILAR = 0.5  # lines with less in common are not versions of each other
+DEL, ADD = "del", "add"
+
+Range = tuple[int, int]
+
+
+def changed_words(lines: Sequence[tuple[str, str]]) -> dict[int, Range]:
+    """Return the range of characters that differs, by the number of the line.
+
+    `lines` are kind and text. A run of deleted lines is compared with the added lines behind it,
+    the first with the first, and so on. A line that has no similar one on the other side has no
+    ranges.
+    """
+    found: dict[int, Range] = {}
+    for old, new in _pairs(lines):
+        both = _compare(lines[old][1], lines[new][1])
+        if both is not None:
+            found[old], found[new] = both
+    return found
+
+
+def split_at(text: str, start: int, end: int) -> Iterator[tuple[bool, str]]:
+    """Yield the parts of a text that are not empty, with whether each is within the range."""
+    start, end = (min(max(at, 0), len(text)) for at in (start, end))
+    parts = ((False, text[:start]), (True, text[start:end]), (False, text[end:]))
+    yield from (one for one in parts if one[1])
+
+
+def _pairs(lines: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at < len(lines):
+        middle = _end_of_run(lines, at, DEL)
+        end = _end_of_run(lines, middle, ADD)
+        yield from zip(range(at, middle), range(middle, end), strict=False)
+        at = max(end, at + 1)
+
+
+def _end_of_run(lines: Sequence[tuple[str, str]], at: int, kind: str) -> int:
+    while at < len(lines) and lines[at][0] == kind:
+        at += 1
+    return at
+
+
+def _compare(old: str, new: str) -> tuple[Range, Range] | None:
+    """Return the range between the words that both lines begin with and end with."""
+    if max(len(old), len(new)) > LENGTH_AT_MOST:
+        return None
+    before, after = WORD.findall(old), WORD.findall(new)
+    start = _common(before, after)
+    first = sum(map(len, before[:start]))
+    end = _common(before[start:][::-1], after[start:][::-1])
+    last = sum(map(len, before[len(before) - end :]))
+    if 2 * (first + last) < SIMILAR * (len(old) + len(new)):
+        return None
+    return (first, len(old) - last), (first, len(new) - last)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of words that both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
