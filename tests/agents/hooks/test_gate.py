@@ -7,6 +7,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.claims.leases import take_claim
+from gitworker.errors import Conflict
 from gitworker.review.comments.send import reject
 from gitworker.store.claims import release_claim
 from gitworker.store.rules_leases import LeaseLength
@@ -28,7 +29,7 @@ def test_without_a_reason_it_ends(working: HookedAgent) -> None:
 
 
 def test_a_refused_start_is_heard(agent: HookedAgent) -> None:
-    """If another worker holds the task, the agent learns it at the end of its turn, once."""
+    """A refused start is heard once, although its text counts the seconds of the claim down."""
     session = agent.world.session()
     with session.store.write() as writer:
         release_claim(writer, "t1", "auth")
@@ -38,6 +39,9 @@ def test_a_refused_start_is_heard(agent: HookedAgent) -> None:
     assert "docs" in said
     assert "\n    git worker " in said
     assert agent.world.states("auth", "t1")[0] == "ASSIGNED"
+    with session.store.write() as writer:
+        release_claim(writer, "t1", "docs")
+        take_claim(writer, "t1", "docs", length=LeaseLength(40_000))
     assert agent.hear("Stop") == ""
 
 
@@ -94,10 +98,38 @@ def test_requested_changes_keep_it(working: HookedAgent) -> None:
     reject(working.world.session(), "auth", note="A test is missing")
     assert "A test is missing" in working.hear("Stop"), "the message"
     working.hear("UserPromptSubmit")
-    assert "sent back: changes requested: A test is missing" in working.hear("Stop")
+    said = working.hear("Stop")
+    assert "sent back: changes requested: A test is missing" in said
     working.hear("UserPromptSubmit")
     working.world.commit("auth", {"b": "b"})
     assert working.hear("Stop") == ""
+    command = "git worker done"
+    assert said.endswith(f"\n    {command}   # after your next commit")
+    done = perform(command, Printed([], str(working.worktree)))
+    assert (done.status, working.world.states("auth", "t1")[0]) == (0, "IN_REVIEW"), done
+    note(command, said)
+
+
+def test_a_conflict_keeps_it(working: HookedAgent) -> None:
+    """Work that came back for a conflict names the command that leads to a new hand-in."""
+    world = working.world
+    world.commit("auth", {"README": "mine\n"})
+    world.submit("auth")
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(Conflict):
+        world.approve("auth")
+    assert "README" in working.hear("Stop"), "the message"
+    working.hear("UserPromptSubmit")
+    said = working.hear("Stop")
+    command = "git worker sync"
+    assert said.endswith(f"conflict in README\n    {command}")
+    place = Printed([], str(working.worktree))
+    assert perform(command, place).status == 3
+    Repo(working.worktree).write({"README": "both\n"})
+    world.git("add", "README", cwd=working.worktree)
+    assert perform(f"{command} --continue", place).status == 0
+    note(command, said)
+    assert perform("git worker done", place).status == 0
 
 
 def test_an_open_rebase_keeps_it(working: HookedAgent) -> None:
