@@ -1,6 +1,7 @@
 """The hints about damaged rows, files and branches, and about work that came back, help."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,12 @@ def index_is_damaged(world: World) -> None:
     """Cut the index of the worktree."""
     _working(world)
     damage_index(world)
+
+
+def index_is_damaged_and_locked(world: World) -> None:
+    """Cut the index of the worktree, and leave git's lock of it."""
+    index_is_damaged(world)
+    Path(world.worker("auth").admin_dir or "", "index.lock").touch()
 
 
 def head_is_damaged(world: World) -> None:
@@ -122,11 +129,40 @@ def on_failed_work(world: World) -> None:
     by(W + "done docs")(world)
 
 
+def stacked_on_each_other(world: World) -> None:
+    """Record each of two approved workers as stacked on the other, as a foreign program can."""
+    approved(world)
+    world.approved("docs", "guide", {"guide": "1\n"})
+    both = (("auth", "login", "docs", "guide"), ("docs", "guide", "auth", "login"))
+    for worker, task, parent, parent_task in both:
+        foreign(
+            world.state_dir / "bus.db",
+            "INSERT INTO stacks (worker_id, task_id, parent_worker, parent_task, parent_branch,"
+            f" parent_oid, ts_ms) VALUES ('{worker}', '{task}', '{parent}', '{parent_task}',"
+            f" '{parent}/{parent_task}', '{world.tip()}', 1)",
+        )
+
+
+def landing_is_not_recorded(world: World) -> None:
+    """Let the database refuse the record of a landing."""
+    approved(world)
+    foreign(
+        world.state_dir / "bus.db",
+        "CREATE TRIGGER refuse BEFORE INSERT ON landings BEGIN SELECT RAISE(ABORT, 'no'); END",
+    )
+
+
+def landing_can_be_recorded(world: World) -> None:
+    """Let the database accept the record again."""
+    foreign(world.state_dir / "bus.db", "DROP TRIGGER refuse")
+
+
 CASES = {
     "no-place-doctor": Case(forgotten, W + "doctor", CANCEL),
     "states": Case(other_task_state, W + "fsck", CANCEL + " && git worker undo"),
     "task-moved": Case(other_task_state, W + "done auth", W + "show {}"),
     "index-doctor": Case(index_is_damaged, W + "doctor", REPAIR),
+    "index-locked": Case(index_is_damaged_and_locked, REPAIR, "rm {}.lock"),
     "head": Case(head_is_damaged, W + "done auth", REPAIR),
     "empty-branch": Case(branch_is_empty, W + "approve auth", REPAIR),
     "object": Case(object_is_empty, W + "approve auth", REPAIR),
@@ -143,6 +179,10 @@ CASES = {
     "order-ended": Case(ended, W + "stop auth", W + "resume {}", instead=True),
     "verdict": Case(rejected, W + "inbox --json", W + "done", at="auth"),
     "verdict-conflict": Case(conflicting, W + "inbox --json", W + "sync", at="auth"),
+    "cycle": Case(stacked_on_each_other, W + "merge --all", W + "show {}"),
+    "not-recorded": Case(
+        landing_is_not_recorded, W + "merge auth", W + "recover", meets=landing_can_be_recorded
+    ),
     "parent-failed": Case(on_failed_work, W + "approve docs", W + "show {}"),
 }
 

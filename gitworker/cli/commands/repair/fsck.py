@@ -49,7 +49,9 @@ def _text(report: FsckReport) -> str:
 def _repair_text(repaired: RepairReport) -> str:
     lines = [f"repaired {one.code}: {one.message}" for one in repaired.done]
     for one, error in repaired.failed:
-        lines.append(f"not repaired {one.code}: {one.message}: {error.message}")
+        lines.append(printable(f"not repaired {one.code}: {one.message}: {error.message}"))
+        if error.hint:
+            lines.append(printable(f"  hint: {error.hint}"))
     return "\n".join((*lines, _text(repaired.left)))
 
 
