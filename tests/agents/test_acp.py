@@ -1,6 +1,7 @@
 """Agents that speak the Agent Client Protocol, driven by the library's own agent's side."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from gitworker.errors import NotFound
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
+from tests.hints.following import Printed, note, perform
 from tests.workers.world import wait_until
 
 pytest.importorskip("acp", reason="pip install 'gitworker[acp]'")
@@ -144,6 +146,23 @@ def test_missing_library(auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch
         find_agent(auth.world.session(), "acp", options=["true"])
     assert "needs the package agent-client-protocol" in refused.value.message
     assert refused.value.hint == "pip install 'gitworker[acp]'"
+
+
+def test_the_hint_without_a_command(auth: SupervisedWorker, calls: Path, tmp_path: Path) -> None:
+    """Without the command of an agent, the hint names the command that starts one."""
+    root = auth.world.root
+    ok(root, "task", "edit", "t1", "-m", "work")
+    bare = run(root, "exec", "auth", "--agent", "acp")
+    command = "git worker exec <worker> --agent acp -- <command>"
+    assert bare.err.endswith(f"hint: {command}\n")
+    program = tmp_path / "agent"
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(AGENT)}\n")
+    program.chmod(0o755)
+    filled = command.replace("<worker>", "auth").replace("<command>", str(program))
+    done = perform(filled, Printed([], str(root)))
+    assert (done.status, auth.state()) == (0, "IN_REVIEW"), done
+    assert "prompt" in names(calls)
+    note(command, bare.err)
 
 
 def test_refusals(auth: SupervisedWorker) -> None:

@@ -139,10 +139,10 @@ def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
         wait_until(lambda: auth.runs()[0]["paused_at_ms"] is not None)
         assert_paused(auth)
         sent = "sent continue to the agent of auth; next: git worker show auth"
-        assert ok(root, "continue", "t1") == sent
+        assert ok(root, "continue", "auth") == sent
         wait_until(lambda: not is_stopped(pid))
         note("git worker continue auth", paused)
-        ok(root, "stop", "auth", "-m", "enough")
+        ok(root, "stop", "t1", "-m", "enough")
         assert process.wait(DEADLINE_S) == 143
     assert auth.runs()[0]["reason"] == "stopped by hq: enough"
     assert run(root, "inbox", "--as", "auth").out == ""

@@ -1,10 +1,13 @@
 """`git worker agents`: alone it lists the agents at work, `doctor` checks the installed ones."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok, run
+from tests.hints.following import hints_of, note
 
 
 def test_list_is_the_default(scene: Scene) -> None:
@@ -32,3 +35,23 @@ def test_doctor(scene: Scene, tmp_path: Path) -> None:
     assert "→ npm install -g @openai/codex\n" in answer.out
     (claude,) = [line for line in answer.out.splitlines() if line.startswith("claude ")]
     assert claude.split() == ["claude", "2.0", "yes", "yes", "a", "plain", "shell"]
+
+
+def test_the_path_of_the_program(scene: Scene) -> None:
+    """In a shell that does not find the program, the hint changes PATH so that git does."""
+    program = Path(sys.executable).with_name("git-worker")
+
+    def answer(*words: str) -> str:
+        done = subprocess.run(
+            words, cwd=scene.root, env={**os.environ, "PATH": os.defpath}, check=False, text=True,
+            capture_output=True,
+        )  # fmt: skip
+        return done.stdout + done.stderr
+
+    first = answer(str(program), "agents", "doctor")
+    assert "git-worker is not on PATH" in first
+    (command,) = [one for one in hints_of(first, "") if one.startswith("export ")]
+    repaired = answer("/bin/sh", "-c", f"{command} && git worker agents doctor")
+    assert "git-worker is not on PATH" not in repaired
+    assert "claude" in repaired
+    note(command, first)

@@ -53,6 +53,7 @@ CASES = {
     "status": Case(asks, W + "status --json", REPLY),
     "questions": Case(asks, W + "questions --json", REPLY),
     "wait": Case(asks, W + "wait auth --timeout 0", REPLY, instead=True),
+    "wait-of-another": Case(asks, W + "--as docs wait auth --timeout 0", REPLY, instead=True),
     "option": Case(chooses, W + "reply auth blue", W + "reply {} {}", instead=True),
     "several": Case(asks_twice, W + "reply auth 1", W + "reply -q {} {} <text>", instead=True),
     "none": Case(working, W + "reply auth 1", W + "questions", instead=True),

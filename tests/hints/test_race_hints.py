@@ -1,5 +1,7 @@
 """The hints of races, which another process causes at the same moment, help after them."""
 
+import fcntl
+import os
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +15,8 @@ from gitworker.repo.rescue.trash import TrashEntry, move_to_trash, restore_from_
 from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import add_worktree
 from gitworker.store.sqlite.migrate import open_database
-from tests.hints.case import check_error
+from gitworker.workers.submit import _advance
+from tests.hints.case import Case, by, check, check_error
 from tests.hints.test_usage_hints import W, _working
 from tests.hints.test_worker_hints import locked
 from tests.workers.world import World
@@ -84,6 +87,15 @@ def place_taken_meanwhile(world: World) -> None:
     restore_from_trash(entry)
 
 
+def reassigned(world: World) -> None:
+    """Hand work in of a worker to which another command has given another task."""
+    _working(world)
+    worker, session = world.worker("auth"), world.session()
+    by(W + "cancel auth", W + "spawn auth next")(world)
+    with session.store.write() as writer:
+        _advance(writer, session, worker, {})
+
+
 def _to_trash(world: World) -> TrashEntry:
     place = world.path("auth")
     return move_to_trash(
@@ -102,12 +114,22 @@ RACES: tuple[tuple[Callable[[World], None], str], ...] = (
     (renamed, "git reflog show {}"), (branch_appears, "git branch --list {}"),
     (place_appears, "ls -la {}"), (locked_meanwhile, "git worktree unlock {}"),
     (place_taken_meanwhile, "ls -la {}"), (no_database, W + "init"),
+    (reassigned, W + "show {}"),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("race", "hint"), RACES, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("race", "hint"), RACES, ids=lambda one: getattr(one, "__name__", None))
 def test_the_hint_of_a_race_helps(quiet: World, race: Callable[[World], None], hint: str) -> None:
     """The loser of a race names a command that works afterwards."""
     with pytest.raises(GitWorkerError) as caught:
         race(quiet)
     check_error(quiet, caught.value, hint)
+
+
+def test_the_hint_of_a_held_export_lock_helps(quiet: World) -> None:
+    """A command that stops while it writes the log files is named, and the export ends after it."""
+    _working(quiet)
+    holder = os.open(quiet.state_dir / "export.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    export = W + "msg export"
+    check(quiet, Case(lambda _: None, f"{export} --git", export, meets=lambda _: os.close(holder)))

@@ -15,6 +15,7 @@ from gitworker.repo.worktrees.submodules import (
     rescue_submodules,
     unpublished_submodule_commits,
 )
+from tests.hints.following import Printed, note, perform
 
 FILE = ("-c", "protocol.file.allow=always")
 
@@ -97,6 +98,26 @@ def test_a_commit_that_the_main_checkout_lacks(repo: Repo, upstream: Repo) -> No
     with pytest.raises(Refused) as caught:
         worktree(repo, "wt2")
     assert caught.value.code == "submodule_missing"
+
+
+def test_the_hint_about_a_remote_that_was_away(repo: Repo, upstream: Repo) -> None:
+    """As soon as the remote is back, the command of the refusal lets the worktree be populated."""
+    new = upstream.commit("New", {"new": "1\n"})
+    repo.git("update-index", "--cacheinfo", f"160000,{new},lib")
+    repo.git("config", "protocol.file.allow", "always")
+    repo.git("commit", "-qm", "Newer")
+    away = upstream.root.with_name("lib-away")
+    upstream.root.rename(away)
+    with pytest.raises(Refused) as caught:
+        worktree(repo)
+    away.rename(upstream.root)
+    command = caught.value.hint or ""
+    done = perform(command, Printed([], str(repo.root)))
+    assert done.status == 0, done
+    place = repo.root.parent / "wt"
+    populate_submodules(Git(str(repo.root)), str(place))
+    assert (place / "lib/new").exists()
+    note(command, caught.value.message)
 
 
 def test_a_remote_that_does_not_answer(repo: Repo) -> None:

@@ -15,6 +15,7 @@ from gitworker.workers.start import resume
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import ok, run
 from tests.conftest import git
+from tests.hints.following import Printed, note, perform
 
 END_MS = 1_900_000_000_000
 AGENT = """\
@@ -87,15 +88,35 @@ def test_other_failures_fail(auth: SupervisedWorker) -> None:
     assert auth.state() == "FAILED"
 
 
-def test_auto_resume_waits_for_the_end(auth: SupervisedWorker, tmp_path: Path) -> None:
-    """The agent continues its session after the limit, without a person and without a round."""
-    root, program = auth.world.root, tmp_path / "agent"
+def configure_agent(root: Path, program: Path) -> None:
+    """Make an agent `own` known, whose first run ends by a limit, and whose next one commits."""
     program.write_text(AGENT)
     program.chmod(0o755)
     for name, value in (("command", str(program)), ("resume", str(program)), ("input", "prompt"),
                         ("stream", "claude")):  # fmt: skip
         git(root, "config", f"worker.agents.own.{name}", value)
     git(root, "config", "worker.agents.rounds", "0")
+
+
+def test_the_printed_command_continues_after_a_limit(
+    auth: SupervisedWorker, tmp_path: Path
+) -> None:
+    """The end of the run and the views name one command, and it runs the agent again."""
+    root = auth.world.root
+    configure_agent(root, tmp_path / "agent")
+    command = "git worker resume auth"
+    answer = run(root, "exec", "auth", "--agent", "own", "-m", "Go")
+    assert f"hint: {command}\n" in answer.err
+    assert run(root, "show", "auth", "--json").document["trouble"]["command"] == command
+    done = perform(command, Printed([], str(root)))
+    assert (done.status, auth.state()) == (0, "IN_REVIEW"), done
+    note(command, answer.err)
+
+
+def test_auto_resume_waits_for_the_end(auth: SupervisedWorker, tmp_path: Path) -> None:
+    """The agent continues its session after the limit, without a person and without a round."""
+    root = auth.world.root
+    configure_agent(root, tmp_path / "agent")
     answer = run(root, "exec", "auth", "--agent", "own", "--auto-resume", "-m", "Go")
     assert auth.state() == "IN_REVIEW", answer
     assert len(auth.runs()) == 2
