@@ -205,7 +205,8 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
         age = age_text(max(0, show.now_ms - review.ts_ms))
         by = review.reviewer or review.identity
         was = "was " if show.returned and review.verdict == "requested" else ""
-        yield "review", f"{was}{review.verdict} {age} ago by {by}, of {review.commit[:SHORT]}"
+        verdict = review.verdict.replace("_", " ")
+        yield "review", f"{was}{verdict} {age} ago by {by}, of {review.commit[:SHORT]}"
         for line in review.note.splitlines():
             yield "", line
     yield from verified_lines(show.verified, show.now_ms)

@@ -121,7 +121,7 @@ def test_rejected_worker(session: Session) -> None:
     assert lines[0] == "auth  WORKING for 0s, waits for its author  OK"
     assert lines[3] == "returned  changes requested"
     at = lines.index("          two")
-    assert lines[at - 1].startswith("review    changes_requested 0s ago by Ada Tester <ada@")
+    assert lines[at - 1].startswith("review    changes requested 0s ago by Ada Tester <ada@")
     assert lines[at + 1] == "          lines \\x1b[2J"
 
 
