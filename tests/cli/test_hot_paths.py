@@ -243,11 +243,8 @@ def test_a_spawn_from_the_pool_imports_no_parser(scene: Scene) -> None:
 
 
 def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
-    """One look at the parked worktree, settings, target, and the branch: no other process.
-
-    A busy machine may need more than the second for which that look counts, so a spawn may try
-    again.
-    """
+    """One look at the parked worktree, settings, target, and the branch: no other process."""
+    # A busy machine may need more than the second for which that look counts: five tries.
     asked = ("status", "config", "cat-file", "update-ref")
     scene.spawn("auth", "t1")
     git(scene.root, "config", "worker.worktree.pool", "1")
