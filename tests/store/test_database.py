@@ -135,6 +135,30 @@ def test_a_failed_begin_opens_the_gate(store: Database, bus: Path) -> None:
         pass
 
 
+def test_the_switch_to_wal_waits_for_a_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new file to which another program writes is opened once it has ended, or is a conflict."""
+    path = str(tmp_path / "bus.db")
+    other = apsw.Connection(path)
+    other.execute("CREATE TABLE t (x); BEGIN IMMEDIATE")
+    monkeypatch.setattr("gitworker.store.sqlite.database.BUSY_TIMEOUT_MS", 0)
+    with pytest.raises(Conflict, match="the database is busy"):
+        Database(path)
+    monkeypatch.setattr("gitworker.store.sqlite.database.BUSY_TIMEOUT_MS", 60_000)
+    waits: list[float] = []
+
+    def end_the_write(seconds: float) -> None:
+        waits.append(seconds)
+        other.execute("COMMIT")
+
+    monkeypatch.setattr("gitworker.clock.sleep", end_the_write)
+    database = Database(path)
+    assert database.connection.pragma("journal_mode") == "wal"
+    assert len(waits) == 1
+    database.close()
+
+
 def test_an_unused_store_is_closed(bus: Path) -> None:
     """Stores that are opened one after another and dropped leave no file open."""
 

@@ -12,6 +12,7 @@ import os
 
 import apsw
 
+from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.paths import StatePaths, read_only_error
 from gitworker.store.sqlite.gate import WriteGate
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Row, Value, Waker
 
 BUSY_TIMEOUT_MS = 5000
+SWITCH_RETRY_S = 0.01
 JOURNAL_SIZE_LIMIT = 4 * 1024 * 1024
 CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its size
 # A message writes five pages to the `-wal`. Small pages make publishing 1.5 times as fast, and a
@@ -93,13 +95,27 @@ class Database:
             "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
             f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}"
         )
-        mode = connection.pragma("journal_mode", "wal")
-        if mode != "wal":
+        if self._enter_wal() != "wal":
             raise Unavailable(
                 f"SQLite's WAL mode does not work on the file system of {self.path}",
                 "move the repository to a local disk",
             )
         connection.wal_autocheckpoint(CHECKPOINT_BYTES // connection.pragma("page_size"))
+
+    def _enter_wal(self) -> object:
+        """Ask for WAL mode; return the journal mode.
+
+        While another connection writes to a file that is not in WAL mode yet, SQLite refuses the
+        switch at once, whatever the busy timeout.
+        """
+        last_ms = clock.monotonic_ms() + BUSY_TIMEOUT_MS
+        while True:
+            try:
+                return self.connection.pragma("journal_mode", "wal")
+            except apsw.BusyError:
+                if clock.monotonic_ms() >= last_ms:
+                    raise
+                clock.sleep(SWITCH_RETRY_S)
 
     def close(self) -> None:
         """Close the connection."""
