@@ -25,7 +25,6 @@ from gitworker.repo.worktrees.trouble import find_other_head
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.rules_text import quoted
 from gitworker.session import Session
-from gitworker.states.worker_machine import state_words
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.workers import Worker, set_worktree
@@ -48,7 +47,7 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
             if holds_task(worker.state):
                 yield Finding(
                     "worktree_none", worker.worker_id,
-                    f"{worker.worker_id} {state_words(worker.state)} but has no worktree",
+                    f"{worker.worker_id} holds a task but has no worktree",
                     f"git worker cancel {worker.worker_id}   # a rescue ref keeps its commits",
                 )  # fmt: skip
             continue

@@ -19,7 +19,6 @@ from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
-from gitworker.states.worker_machine import state_words
 from gitworker.store.records.landings import all_landings
 from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, all_workers
@@ -109,7 +108,7 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
     holds = holds_task(worker.state)
     if path is None:
         if holds:
-            message = f"{worker.worker_id} {state_words(worker.state)} but has no worktree"
+            message = f"{worker.worker_id} holds a task but has no worktree"
             yield fail("worktrees", message, f"git worker cancel {worker.worker_id}")
         return
     trouble = read_trouble(session, worker) if holds else None

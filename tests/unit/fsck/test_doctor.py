@@ -221,7 +221,7 @@ def test_worktree_off_the_record(session: Session) -> None:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
     os.makedirs(f"{session.worktree_root}/stray")
     assert found(read_doctor(session), "worktrees") == [
-        ("fail", "auth is ASSIGNED but has no worktree", "git worker cancel auth"),
+        ("fail", "auth holds a task but has no worktree", "git worker cancel auth"),
         ("warn", f"worktree {worker.worktree} belongs to no worker",
          f"git worktree remove {worker.worktree}"),
         ("warn", f"directory {session.worktree_root}/stray belongs to no worker",
