@@ -46,12 +46,22 @@ WHOLE = (
     "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
-# of each child, also of every background job; the others run the same code in forks (tests/cli/kit)
-# and in their own process, which are always measured. Of a parametrized test, only the first
-# variant's children are measured.
+# of each child, also of every background job; the others run the same code in their own process and
+# in forks (tests/cli/kit.py), to which it adds 50 to 80 ms. Of a parametrized test, only the first
+# variant's children and forks are measured.
 MEASURED = ("ui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
+MEASURES_FORKS = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
+
+
+class Forks:
+    """Whether coverage measures the forks of the running test (tests/cli/kit.py)."""
+
+    is_measured = True
+
+
+FORKS = Forks()
 # How long one example takes is the machine's matter: a busy one fails no property.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TAKEN_SIGNALS = (
@@ -74,13 +84,14 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the house rules and the suites of whole programs, but for what is slow anyway.
 
-    Decide also for each test whether coverage measures its children.
+    Decide also for each test whether coverage measures its children and its forks.
     """
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
         suite = suite_of(item)
         item.stash[IS_MEASURED] = suite not in WHOLE or (suite in MEASURED and test not in seen)
+        item.stash[MEASURES_FORKS] = test not in seen
         seen.add(test)
         if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents", "browser")):
             continue
@@ -91,7 +102,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def coverage_of_children() -> dict[str, str]:
-    """Return the environment in which coverage measures a child, if it measures this process."""
+    """Return the variables by which coverage measures a child, if it measures this process."""
     found = dict(MEASURING)
     if SETTINGS in found:
         found[SETTINGS] = settings_of_children(found[SETTINGS])
@@ -146,6 +157,7 @@ def hermetic(
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     if request.node.stash[IS_MEASURED]:
         kept |= coverage_of_children()
+    FORKS.is_measured = request.node.stash[MEASURES_FORKS]
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
             monkeypatch.delenv(name)

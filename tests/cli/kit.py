@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.forking import PROGRAM, ProgramServer
-from tests.conftest import coverage_of_children
+from tests.conftest import FORKS, MEASURING, coverage_of_children
 
 DEADLINE_S = 30
 VOLATILE = (
@@ -64,7 +64,7 @@ def run(
 ) -> Answer:
     """Run `git-worker WORDS` in `cwd`; with `root`, replace the volatile parts of the output."""
     environment = {**os.environ, **(env or {})}
-    server = program_server()
+    server = program_server(is_measured=FORKS.is_measured and bool(MEASURING))
     if not server.serves(environment):
         return run_installed(cwd, *words, env=env, stdin=stdin, root=root)
     done = server.run(cwd, words, environment=environment, stdin=stdin, patience_s=DEADLINE_S * 4)
@@ -94,9 +94,10 @@ def run_installed(
 
 
 @cache
-def program_server() -> ProgramServer:
-    """Return this process's server of forks; coverage measures them if it measures this process."""
-    return ProgramServer({**os.environ, **coverage_of_children()})
+def program_server(*, is_measured: bool) -> ProgramServer:
+    """Return this process's server of forks; `is_measured`: if coverage measures this process."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE_")}
+    return ProgramServer({**environment, **(coverage_of_children() if is_measured else {})})
 
 
 def _answer(done: "subprocess.CompletedProcess[bytes]", root: Path | None) -> Answer:
