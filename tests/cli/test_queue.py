@@ -67,8 +67,8 @@ def test_the_culprit(verified: Scene) -> None:
         "docs and 1 below it: failed after <s>: `test ! -e bad` ended with status 1\n"
         "verifying auth\n"
         "auth: passed after <s>\n"
-        "error: docs: docs/t2 does not pass: `test ! -e bad` ended with status 1; worker docs is"
-        " WORKING\n"
+        "error: docs: docs/t2 does not pass: `test ! -e bad` ended with status 1; it was sent back"
+        " to worker docs\n"
         "hint: less <log>\n",
     )
     shown = plain(verified.run("queue")).out
