@@ -49,7 +49,7 @@ WHOLE = (
 # of each child, also of every background job; the others run the same code in their own process and
 # in forks (tests/cli/kit.py), to which it adds 50 to 80 ms. Of a parametrized test, only the first
 # variant's children and forks are measured.
-MEASURED = ("ui", "web")
+MEASURED = ("agents", "mcp", "ui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
 MEASURES_FORKS = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
@@ -107,6 +107,16 @@ def coverage_of_children() -> dict[str, str]:
     if SETTINGS in found:
         found[SETTINGS] = settings_of_children(found[SETTINGS])
     return found
+
+
+def pytest_sessionfinish() -> None:
+    """Store what coverage has measured.
+
+    pytest-xdist kills a process that needs more than ten seconds to exit, as a busy machine may.
+    """
+    current = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
+    if current is not None:
+        current.save()
 
 
 @cache

@@ -68,3 +68,12 @@ def test_the_prompt_of_requested_changes() -> None:
     """It has the reviewer's note as it was written."""
     back = Return("a/t", "main", "changes_requested", "A test\nis missing", (), "", (), "")
     assert "changes were requested.\n\nA test\nis missing\n\n" in round_prompt(back)
+
+
+def test_the_prompt_of_comments() -> None:
+    """It lists the open comments, and the command that records each as handled."""
+    back = Return("a/t", "main", "changes_requested", "No", (), "", (), "", ("1 a.py:3: why?",))
+    text = round_prompt(back)
+    assert "\nThe comments of the review that are open:\n  1 a.py:3: why?\n" in text
+    assert "`git worker review handled NUMBER`" in text
+    assert "handled NUMBER" not in round_prompt(back._replace(comments=()))

@@ -1,5 +1,7 @@
 """The meaning of a heartbeat's age, by tables and over random facts."""
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from gitworker.liveness.rules import (
     is_quiet,
     liveness_of,
     may_time_out,
+    sync_request,
 )
 from gitworker.model.worker import WorkerEvent, WorkerState
 
@@ -292,3 +295,9 @@ def test_a_state_without_a_timeout_has_nothing_due(facts: WorkerFacts) -> None:
     """A state that cannot time out has nothing due."""
     if not may_time_out(facts.state):
         assert due_event(facts, MOMENT, S) is None
+
+
+def test_the_request_to_rebase() -> None:
+    """It is a command that a shell reads as three words after `git worker`."""
+    words = shlex.split(sync_request("auth"))
+    assert words == ["git", "worker", "send", "auth", "Your branch conflicts: run git worker sync"]

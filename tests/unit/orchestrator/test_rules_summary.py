@@ -5,6 +5,7 @@ import pytest
 from gitworker.model.task import TaskStatus
 from gitworker.orchestrator.rules_next import Action, Step
 from gitworker.orchestrator.rules_summary import (
+    ASKS,
     Result,
     TaskFacts,
     action_text,
@@ -93,6 +94,11 @@ def test_totals_and_next_command() -> None:
     assert next_command([landed, failed], lands=True) == "git worker show a-2"
     assert next_command([alone], lands=True) == "git worker task list"
     assert next_command([landed], lands=True) is None
+    assert next_command([alone], lands=True, commands={"g": "git worker agent list"}) == (
+        "git worker agent list"
+    )
+    asking = landed._replace(task="q", detail=f"{ASKS}Which port?")
+    assert next_command([asking, review], lands=True) == "git worker reply q <text>"
 
 
 def test_progress() -> None:

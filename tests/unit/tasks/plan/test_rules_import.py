@@ -9,6 +9,7 @@ from gitworker.tasks.plan.rules_import import (
     Fate,
     fate_of,
     require_agents,
+    require_projects,
     require_sound,
     stranger_refusal,
     wanted_spec,
@@ -65,6 +66,14 @@ def test_agents_of_a_plan() -> None:
     require_agents(tasks, ["claud"])
     with pytest.raises(Invalid, match="line 4: no agent is called 'claud': claude, pi"):
         require_agents(tasks, ["pi", "claude"])
+
+
+def test_projects_of_a_plan() -> None:
+    """A task of a project that takes no new tasks is refused with its line."""
+    tasks = [planned_task(1, {"id": "a"}), planned_task(4, {"id": "b", "project": "shop"})]
+    require_projects(tasks, ["shop"])
+    with pytest.raises(Invalid, match="line 4: no open project is called 'shop': api, web"):
+        require_projects(tasks, ["web", "api"])
 
 
 def test_needs_of_a_plan() -> None:

@@ -27,6 +27,10 @@ NEXT = "git worker show w"
             "it is running (worker w)", NEXT,
         ),
         (TaskFacts("a", S.COMPLETED, worker="w"), "it has landed", None),
+        (
+            TaskFacts("a", S.COMPLETED, lands_in=("ws/group", "group")),
+            "it has landed on ws/group, which lands as a whole", "git worker workstream show group",
+        ),
         (TaskFacts("a", S.PAUSED, limit=Why("no tokens", NEXT)), "it is paused: no tokens", NEXT),
         (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
         (
