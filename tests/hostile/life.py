@@ -44,10 +44,11 @@ VOLATILE = (
 )
 # Only the status is compared. gc counts the worktrees that the background deletion left, and that
 # keeps one, for safety, if git writes anything to standard error (trace2 to a descriptor, warnings
-# of deprecated settings). Messages and agents show times and pids; doctor names dropped variables.
+# of deprecated settings). Messages, agents and reviews show times and pids; doctor names dropped
+# variables.
 STATUS_ONLY = (
-    "gc", "agents", "doctor", "exec", "help", "msg", "inbox", "send", "pause", "continue", "stop",
-    "wait",
+    "gc", "agents", "doctor", "exec", "help", "msg", "inbox", "review", "send", "pause", "continue",
+    "stop", "wait",
 )  # fmt: skip
 NOTE = ("send", "x-note", '{"text": "hello"}')
 # Every verb that the story of the life does not need; the test holds all of them to the real list.
@@ -149,6 +150,7 @@ class Life:
         for words in REST:  # the log of these holds pids and times
             self.do(*words)
         self._follow()
+        self._serve()
         for words in (("gc", "--older-than", "0"), ("list",), ("fsck",)):
             self.do(*words)
         return self.seen()
@@ -163,6 +165,29 @@ class Life:
             self.verbs.add("msg follow")
             self.answers["follow"] = process.wait(timeout=60)
 
+    def _serve(self) -> None:
+        """Open the page and end it again."""
+        env = {**os.environ, **self._env}
+        with running(self.root, "web", "--no-open", env=env) as process:
+            assert "/open?" in read_line(process)
+            process.send_signal(signal.SIGINT)
+            self.verbs.add("web")
+            self.answers["web"] = process.wait(timeout=60)
+
+    def _review(self) -> None:
+        """Comment on the work of docs, which answers; comment 1 is the note to auth."""
+        place = Path(self.do("path", "docs").out.strip())
+        for words in (
+            ("comment", "docs", "docs/x:1", "-m", "Why?"), ("edit", "2", "-m", "Why x?"),
+            ("comment", "docs", "docs/x:1", "-m", "Dropped"), ("drop", "3"), ("list", "docs"),
+            ("show", "docs"), ("viewed", "docs"), ("send", "docs", "--comment"),
+        ):  # fmt: skip
+            self.do("review", *words)
+        self.do("review", "handled", "2", "-m", "Because", cwd=place)
+        for words in (("resolve", "2"), ("reopen", "2", "-m", "No"), ("resolve", "2")):
+            self.do("review", *words)
+        self.do("review", "diff", "docs")
+
     def _land(self) -> None:
         auth = self.spawn("auth", "t1")
         auth.commit("Write it\n\nIn detail.", OURS)
@@ -175,6 +200,10 @@ class Life:
         for words in (
             ("status",), ("show", "auth"), ("diff", "auth"), ("diff", "auth", "--stat"),
             ("conflicts",), ("path", "auth"), ("done", "docs"), ("reject", "auth", "-m", "Again"),
+        ):  # fmt: skip
+            self.do(*words)
+        self._review()
+        for words in (
             ("done", "auth", "-m", "Answered"), ("approve", "auth"), ("diff", "auth"),
             ("merge", "auth"), ("undo",),
         ):  # fmt: skip
