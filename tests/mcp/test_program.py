@@ -44,16 +44,13 @@ def test_hooks_neither_read_requests_nor_write_answers(world: World) -> None:
 
 
 def test_a_server_stays_small(world: World) -> None:
-    """Calls run in processes of their own: for the same caller, and nothing of them stays.
-
-    The server runs without coverage, which needs 10 MB of its own.
-    """
+    """Calls run in processes of their own: for the same caller, and nothing of them stays."""
     world.spawn("auth", "login")
     ok(world.root, "send", "auth", "Use tabs")
     (world.path("auth") / "new").write_text("1\n")
     process = subprocess.Popen(
-        ["git-worker", "mcp"], cwd=world.path("auth"), env=unmeasured(), stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        ["git-worker", "mcp"], cwd=world.path("auth"), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, env=unmeasured(),  # coverage needs 10 MB of its own
     )  # fmt: skip
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None
