@@ -158,7 +158,7 @@ def _open(common_dir: str, identity: str = "hq") -> "Session":
 def _show(session: "Session") -> None:
     """Update the log files and wake the followers."""
     from gitworker.bus.files.export import export_logs
-    from gitworker.bus.following.bell import notify_followers
+    from gitworker.bus.following.notify_followers import notify_followers
 
     with suppress(OSError):  # the next command brings them up to date
         export_logs(session.store, session.paths)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from acp.schema import PermissionOption, ToolCallUpdate
 
-    from gitworker.acp.desk import Desk
+    from gitworker.acp.worker_side import Desk
 
     InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 

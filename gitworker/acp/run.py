@@ -14,8 +14,8 @@ from acp.schema import ClientCapabilities, EnvVariable, Implementation, McpServe
 
 from gitworker import __version__, proc
 from gitworker.acp.client import WorkerClient
-from gitworker.acp.desk import Desk
 from gitworker.acp.rules_permission import parse_policy
+from gitworker.acp.worker_side import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.agents.rules import ARGUMENT_MAX, fill, uses_prompt
+from gitworker.agents.rules_run import ARGUMENT_MAX, fill, uses_prompt
 from gitworker.errors import Invalid, Naming, NotFound
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV

@@ -8,13 +8,13 @@ from gitworker.agents.adapters.rules_failure import Failure
 from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rounds.rules_rounds import pause_s
-from gitworker.agents.rules import clipped, is_stale, may_end, reason_of, shell_status
+from gitworker.agents.rules_run import clipped, is_stale, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Refused, Unavailable
 from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.run_outcome import OF_STATE, Outcome, RunOutcome

@@ -12,7 +12,7 @@ import os
 from gitworker import clock, proc
 from gitworker.agents.command import PROMPT_FILE, prepare_command
 from gitworker.agents.process.agent_processes import adopt_orphans
-from gitworker.agents.rules import command_text, operation_refusal, run_refusal
+from gitworker.agents.rules_run import command_text, operation_refusal, run_refusal
 from gitworker.bus.heartbeat_message import require_heartbeat_worker
 from gitworker.liveness.supervised_agent import living_agent, presumed_for_ms
 from gitworker.paths import lock_worktree_for_agent

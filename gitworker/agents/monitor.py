@@ -11,9 +11,9 @@ from gitworker import clock
 from gitworker.agents.orders import others_at_work, read_orders
 from gitworker.agents.process.agent_processes import AgentProcesses, reap
 from gitworker.agents.process.signals import ENDING, PASSED_ON, SUSPENDING
-from gitworker.agents.rules import clipped, is_order
+from gitworker.agents.rules_run import clipped, is_order
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
 from gitworker.model.message import PAUSE, RESUME, STOP

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitworker.agents.rules import clipped
+from gitworker.agents.rules_run import clipped
 from gitworker.bus.blobs import find_blob
 from gitworker.errors import GitWorkerError
-from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.processes.table import find_start
 from gitworker.store.records.runs import open_runs, orders_after
 

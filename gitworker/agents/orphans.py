@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.agents.orders import Order, others_at_work, read_orders
 from gitworker.agents.process.agent_processes import AgentProcesses
-from gitworker.agents.rules import clipped, is_order, may_end
+from gitworker.agents.rules_run import clipped, is_order, may_end
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.current_settings import read_current_settings

@@ -3,12 +3,12 @@
 import os
 
 from gitworker import clock
-from gitworker.agents.rules import operation_refusal
+from gitworker.agents.rules_run import operation_refusal
 from gitworker.bus.publish import Outgoing, log_message, publish
 from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import bring_to_work
 from gitworker.lifecycle.rules import is_assigned
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.observe.logs.tail import find_agent_log, log_size
 from gitworker.paths import StatePaths

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.agents.rounds.return_prompt import prompt_of_return
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
-from gitworker.agents.rules import command_text, may_restart
+from gitworker.agents.rules_run import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.store.attention.questions import answers_of, unanswered_questions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.liveness.heartbeat_thread import ChangeInterval, HeartbeatThread, Report
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.backend import open_store

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitworker.agents.launch import LaunchContext, launch, require_worker
 from gitworker.agents.process.signals import Signals
 from gitworker.agents.process.streams import Streams
-from gitworker.agents.rules import request_text, shell_status
+from gitworker.agents.rules_run import request_text, shell_status
 from gitworker.errors import GitWorkerError
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from gitworker.errors import Conflict, GitWorkerError, Internal, Refused
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name, tracking_ref
 from gitworker.repo.checkout.fastforward import fast_forward
-from gitworker.repo.plumbing.lock import descriptor_of
 from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor
+from gitworker.repo.plumbing.repository_lock import descriptor_of
 from gitworker.repo.remote.fetch import fetch_branch
 from gitworker.repo.remote.push import push_commit
 from gitworker.repo.remote.rules_transfer import TransferFailed

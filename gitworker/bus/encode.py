@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from gitworker.bus.rules import (
+from gitworker.bus.rules_message import (
     DEPTH_MAX,
     KEYS,
     check_payload,

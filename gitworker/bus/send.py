@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.blobs import INLINE_MAX_BYTES, save_blob
 from gitworker.bus.limits.back_pressure import check_pressure
 from gitworker.bus.message_ids import new_id
-from gitworker.bus.rules import (
+from gitworker.bus.rules_message import (
     EXAMPLE,
     KEYS,
     WORDS,

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from gitworker import clock
 from gitworker.bus.caller.identity import caller_identity
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import (
     Claim,
@@ -23,7 +23,7 @@ from gitworker.claims.leases import (
     take_claim,
     taken_error,
 )
-from gitworker.claims.rules import (
+from gitworker.claims.rules_claim import (
     ClaimTaken,
     is_one,
     is_task,

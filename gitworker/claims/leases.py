@@ -8,7 +8,7 @@ claim can still renew it if no other holder took it.
 from typing import NamedTuple
 
 from gitworker import clock
-from gitworker.claims import rules
+from gitworker.claims import rules_claim as rules
 from gitworker.errors import Conflict
 from gitworker.store.api import Reader, Writer
 from gitworker.store.claims import (

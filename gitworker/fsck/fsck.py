@@ -9,7 +9,7 @@ from gitworker.fsck.checks.worker_commits import made_commits
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.fsck.registry import STEPS, run_checks
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 
 PASSES = 3  # over all steps; a finding that a repair brings back is then reported

@@ -9,8 +9,8 @@ from gitworker.fsck.checks import (
     installed,
     misplaced,
     missing_objects,
-    ref_files,
     ref_rows,
+    refs_and_locks,
     rows,
     worker_commits,
     worktree_places,
@@ -106,7 +106,7 @@ QUICK: tuple[Check[Session], ...] = (
 STEPS: tuple[tuple[Check[Picture], ...], ...] = (
     _step(misplaced.check_misplaced, misplaced.check_note, misplaced.check_common_dirs),
     _step(rows.check_database, rows.check_log),
-    _step(ref_files.check_ref_files, missing_objects.check_empty_objects),
+    _step(refs_and_locks.check_ref_files, missing_objects.check_empty_objects),
     _step(missing_objects.check_objects),
     _step(rows.check_journal),
     _step(ref_rows.check_branches, ref_rows.check_rescues),

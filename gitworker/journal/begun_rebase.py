@@ -15,8 +15,8 @@ from gitworker.journal.settled import Settled, end_each
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.checkout.move_branch import BranchMove, hold_journal, write_marker
 from gitworker.repo.checkout.recover_move import take_back_checkout
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.session import Session
 from gitworker.store.operations import (

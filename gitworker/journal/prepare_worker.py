@@ -4,8 +4,8 @@ from gitworker.lifecycle.rules import assigns_worker, is_landed
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.ref_names import short_name
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import find_last_operation, unfinished_operations

@@ -23,7 +23,7 @@ from gitworker.journal.operation_kinds import (
 )
 from gitworker.journal.settled import Settled, end_each
 from gitworker.lifecycle.state_files import catch_up
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation, unfinished_operations
 

@@ -21,8 +21,8 @@ from gitworker.model.ids import Oid
 from gitworker.model.ref_names import tracking_ref
 from gitworker.repo.checkout.fastforward import fast_forward, settle_checkout
 from gitworker.repo.checkout.recover_move import contains, recover_move
-from gitworker.repo.plumbing.lock import descriptor_of
 from gitworker.repo.plumbing.refs import find_ref, read_refs
+from gitworker.repo.plumbing.repository_lock import descriptor_of
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition

@@ -14,7 +14,7 @@ from gitworker.liveness.readings import (
     silent_runs,
     this_moment,
 )
-from gitworker.liveness.rules import (
+from gitworker.liveness.rules_stale import (
     ClockReading,
     Heartbeat,
     WorkerFacts,
@@ -91,7 +91,7 @@ def sweep(session: Session) -> SweepResult:
         settle_questions(session)
     if not due and not retries:
         return SweepResult([], None if moved else workers)
-    from gitworker.lifecycle.timeouts import apply_due  # 10 ms, only when something is due
+    from gitworker.lifecycle.stale_and_retry import apply_due  # 10 ms, only when something is due
 
     return SweepResult(apply_due(session, due, retries), None)
 

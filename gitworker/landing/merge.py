@@ -12,7 +12,7 @@ from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.ids import Ref
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.api import Reader

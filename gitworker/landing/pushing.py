@@ -17,7 +17,7 @@ from gitworker.journal.recover import finish_interrupted
 from gitworker.journal.settled import Settled
 from gitworker.landing.window import PushRefused, note_step
 from gitworker.model.ids import Oid
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from gitworker.session import Session
 from gitworker.store.operations import unfinished_operations

@@ -25,8 +25,8 @@ from gitworker.lifecycle.verdict import send_back_failed
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice, VerificationNotice, WorkersLanded
 from gitworker.repo.checkout.fastforward import check_forward
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.store.operations import find_last_operation, unfinished_operations

@@ -30,7 +30,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
-from gitworker.repo.plumbing.lock import descriptor_of
+from gitworker.repo.plumbing.repository_lock import descriptor_of
 from gitworker.repo.status.path_changes import Change
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session

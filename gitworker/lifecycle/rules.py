@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gitworker.claims.rules import HELD
+from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus

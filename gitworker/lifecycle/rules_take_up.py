@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gitworker.claims.rules import HELD
+from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState

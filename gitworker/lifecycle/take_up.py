@@ -21,7 +21,7 @@ from gitworker.lifecycle.rules_take_up import (
     may_resume_unasked,
 )
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon

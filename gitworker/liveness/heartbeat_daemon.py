@@ -21,7 +21,7 @@ from gitworker.liveness.current_settings import read_current_settings
 from gitworker.liveness.heartbeat_thread import ChangeInterval, HeartbeatThread, Remove, Report
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
-from gitworker.liveness.rules import ClockReading, has_heartbeats
+from gitworker.liveness.rules_stale import ClockReading, has_heartbeats
 from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
 from gitworker.paths import StatePaths
 from gitworker.processes.table import is_running

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.liveness.life_lock import is_life_locked
-from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.liveness.processes import calls_us
-from gitworker.liveness.rules import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
+from gitworker.liveness.rules_stale import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.processes.table import is_running
 from gitworker.store.api import Reader

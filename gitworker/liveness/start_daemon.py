@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.processes.jobs import start_job
 from gitworker.processes.table import find_start
-from gitworker.repo.plumbing.lock import is_held
+from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.records.runs import open_runs
 
 LOCK_PREFIX = "beater-"

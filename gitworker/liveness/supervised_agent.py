@@ -6,7 +6,7 @@ Imports little, since it is used before an agent starts.
 from __future__ import annotations
 
 from gitworker.liveness.life_lock import is_life_locked
-from gitworker.liveness.origin import is_local, origin_of
+from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.processes.table import find_start, is_running
 from gitworker.store.heartbeats import find_heartbeat
 
@@ -73,6 +73,6 @@ def _fresh_for_ms(reader: Reader, worker: str, *, fresh_ms: int) -> int:
         heartbeat_of,
         this_moment,
     )
-    from gitworker.liveness.rules import heartbeat_age_ms
+    from gitworker.liveness.rules_stale import heartbeat_age_ms
 
     return fresh_ms - heartbeat_age_ms(heartbeat_of(stored), this_moment())

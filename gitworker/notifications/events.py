@@ -14,7 +14,7 @@ from gitworker.notifications.rules_notify import (
     is_left_to_run,
     is_open,
 )
-from gitworker.observe.inbox.rules import budget_command, budget_words, stops_work
+from gitworker.observe.inbox.rules_needs import budget_command, budget_words, stops_work
 from gitworker.store.attention.notifications import is_notified
 from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.records.reviews import find_review

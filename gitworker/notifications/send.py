@@ -14,7 +14,7 @@ from gitworker.errors import Conflict, NotFound, Unavailable
 from gitworker.notifications.events import read_new_events, read_targets
 from gitworker.notifications.rules_notify import failure_text, is_missed
 from gitworker.notifications.start_job import is_installed, lock_path
-from gitworker.repo.plumbing.lock import hold_descriptor
+from gitworker.repo.plumbing.repository_lock import hold_descriptor
 from gitworker.rules_text import masked_url
 from gitworker.store.attention.notifications import (
     begin_notification,

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gitworker.errors import GitWorkerError
 from gitworker.processes.jobs import start_job
-from gitworker.repo.plumbing.lock import is_held
+from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.scheduling.projects import has_targets
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.liveness.life_lock import is_life_locked
-from gitworker.liveness.origin import is_local
+from gitworker.liveness.process_origin import is_local
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import (
+from gitworker.liveness.rules_stale import (
     ClockReading,
     Heartbeat,
     Liveness,

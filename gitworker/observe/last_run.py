@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.liveness.rules import is_expected_to_report, is_lost_at_work
+from gitworker.liveness.rules_stale import is_expected_to_report, is_lost_at_work
 from gitworker.model.tokens.prices import Cost, json_cost, parse_prices
 from gitworker.observe.logs.rules_screen import rendered
 from gitworker.observe.logs.tail import find_agent_log, last_lines

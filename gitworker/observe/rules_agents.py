@@ -1,6 +1,6 @@
 """Rules: which agents are shown, and the activity of each. Pure."""
 
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.worker import WorkerState
 
 # States in which an agent is expected to be alive; in the others an old heartbeat is history.

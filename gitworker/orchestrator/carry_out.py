@@ -15,7 +15,7 @@ from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
-from gitworker.lifecycle.timeouts import expire_lost
+from gitworker.lifecycle.stale_and_retry import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step, was_stopped
 from gitworker.store.records.task_specs import find_task_spec

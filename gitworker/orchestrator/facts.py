@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker import clock
 from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
 from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
-from gitworker.liveness.origin import is_local, origin_of
+from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.orchestrator.rules_next import (
     Facts,

@@ -62,7 +62,7 @@ from gitworker.orchestrator.turns.rules_places import limits_of
 from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.review.comments.send import reject
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.transitions import move_task
 from gitworker.liveness.start_daemon import ensure_orphans_attended

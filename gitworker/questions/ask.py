@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.following.follow_messages import MAX_WAIT_S
 from gitworker.bus.following.listen import listen
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Invalid

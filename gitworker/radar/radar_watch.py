@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, targets_of, watched_branches
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
@@ -18,7 +18,7 @@ from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
 from gitworker.observe.text import few_files
 from gitworker.radar.radar import BranchPair, RadarBranch, survey
-from gitworker.repo.plumbing.lock import hold_descriptor
+from gitworker.repo.plumbing.repository_lock import hold_descriptor
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.commits.conflict_warnings import (

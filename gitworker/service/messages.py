@@ -176,7 +176,7 @@ class MessageMethods(ServiceBase):
     def _publish_files(session: Session) -> None:
         """Update the log files and wake the followers; the database is durable already."""
         from gitworker.bus.files.export import export_logs
-        from gitworker.bus.following.bell import notify_followers
+        from gitworker.bus.following.notify_followers import notify_followers
 
         try:
             export_logs(session.store, session.paths)

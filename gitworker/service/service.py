@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.progress import Progress, ignore
-from gitworker.service.care import CareMethods
 from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.agents import AgentMethods
 from gitworker.service.queue.automations import AutomationMethods
@@ -23,6 +22,7 @@ from gitworker.service.queue.questions import QuestionMethods
 from gitworker.service.queue.runs import RunMethods
 from gitworker.service.queue.tasks import TaskMethods
 from gitworker.service.queue.workstreams import WorkstreamMethods
+from gitworker.service.repair import CareMethods
 from gitworker.service.request import Request
 from gitworker.service.review.comments import CommentMethods
 from gitworker.service.views import ViewMethods

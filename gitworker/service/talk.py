@@ -128,7 +128,7 @@ class TalkMethods(MessageMethods):
 
     def order(self, worker: str, command: str, *, reason: str = "") -> Order:
         """Send a worker's agent the command stop, pause or resume."""
-        from gitworker.agents.rules import next_after_order
+        from gitworker.agents.rules_run import next_after_order
         from gitworker.bus.publish import json_text
         from gitworker.bus.send import MessageDraft
         from gitworker.liveness.supervised_agent import has_run_to_its_end

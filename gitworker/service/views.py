@@ -145,7 +145,7 @@ class ViewMethods(ServiceBase):
         """Return the landing queue: its order and the newest windows."""
         from gitworker import clock
         from gitworker.landing.queue_status import read_queue_status
-        from gitworker.repo.plumbing.lock import is_held
+        from gitworker.repo.plumbing.repository_lock import is_held
 
         with self._reading() as session, session.store.read() as reader:
             return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))

@@ -71,7 +71,7 @@ class WorkMethods(ServiceBase):
         NotFound for a program that does not exist, Invalid if the command needs a missing prompt.
         """
         from gitworker.agents.command import require_program, require_prompt
-        from gitworker.agents.rules import uses_prompt
+        from gitworker.agents.rules_run import uses_prompt
         from gitworker.store.records.runs import find_prompt
 
         require_program(words[0], os.environ, directory=None)

@@ -21,8 +21,8 @@ from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import anchor_of, branch_of, ref_of, short_name
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip, read_refs, require_refs
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session

@@ -37,7 +37,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.processes.alongside import Alongside
 from gitworker.progress import Notice, Replaying
 from gitworker.repo.history.patch_ids import fingerprints
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay import ReplayConflict, Replayed
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.status.checkout_status import open_operation

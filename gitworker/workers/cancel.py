@@ -11,7 +11,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.trouble import read_trouble
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import last_operation_on

@@ -16,7 +16,7 @@ from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import branch_of
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.spawn_data import SpawnData

@@ -13,7 +13,7 @@ from gitworker.lifecycle.moves import bring_to_work, has_paused_task
 from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import bind_process, lease_of
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.processes import find_calling_agent, runs_us_in_a_container
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon

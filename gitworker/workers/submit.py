@@ -14,7 +14,7 @@ from gitworker.branches.published_submodules import require_no_nested
 from gitworker.branches.replay_branch import BranchTips
 from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.claims import rules as claim_rules
+from gitworker.claims import rules_claim as claim_rules
 from gitworker.claims.leases import path_claims_of_others, require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker

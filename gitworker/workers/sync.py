@@ -23,14 +23,14 @@ from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.rules import has_no_task
 from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.liveness.readings import works_elsewhere
-from gitworker.liveness.rules import sync_request
+from gitworker.liveness.rules_stale import sync_request
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
-from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor
+from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of

@@ -12,8 +12,8 @@ from gitworker.errors import Refused
 from gitworker.model.ids import WORKSTREAM, Branch, Ref
 from gitworker.model.ref_names import ref_of, short_name, workstream_ref
 from gitworker.model.workstream import WorkstreamEvent
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_ref
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import missing_target, require_person
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.workstream_machine import ENDED

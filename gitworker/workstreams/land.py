@@ -23,8 +23,8 @@ from gitworker.model.ids import WORKSTREAM, Oid, Ref, TaskId
 from gitworker.model.ref_names import QUEUE, anchor_of, short_name
 from gitworker.progress import Notice
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
-from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, find_ref, require_refs
+from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 from gitworker.repo.replay.replay import ReplayConflict, replay
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.worktrees.worktree_list import find_checkout

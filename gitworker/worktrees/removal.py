@@ -23,8 +23,8 @@ from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.rescue.rescue_refs import RescueRef, rescue, rescue_worktree_only_commits
 from gitworker.repo.rescue.trash import TrashEntry
 from gitworker.repo.rescue.worktree_commits import has_abandoned_commits

@@ -13,7 +13,7 @@ from gitworker.agents.command import require_program
 from gitworker.agents.launch import LaunchContext, launch, require_worker
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.process.streams import Streams
-from gitworker.agents.rules import UnfinishedOperation
+from gitworker.agents.rules_run import UnfinishedOperation
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.liveness.life_lock import LifeLock

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.agents.restart import find_restart
-from gitworker.agents.rules import REQUEST_MAX
+from gitworker.agents.rules_run import REQUEST_MAX
 from gitworker.workers.start import resume, start
 from tests.agents.supervised import COMMIT, SupervisedWorker
 from tests.cli.kit import run

@@ -6,7 +6,7 @@ from typing import Any
 
 from gitworker.agents.run_heartbeats import RunHeartbeats
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.gate import WriteGate
+from gitworker.store.sqlite.write_gate import WriteGate
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until

@@ -7,7 +7,7 @@ from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.run_heartbeats import RunHeartbeats
 from gitworker.observe.inbox.read_inbox import read_inbox
 from gitworker.observe.logs.events import read_newest_events, read_worker_events
-from gitworker.store.sqlite.gate import WriteGate
+from gitworker.store.sqlite.write_gate import WriteGate
 from tests.agents.supervised import SupervisedWorker
 from tests.agents.test_adapters import own_agent
 from tests.cli.kit import run

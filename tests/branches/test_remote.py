@@ -17,7 +17,7 @@ from gitworker.branches.remote import PushResult, follow_remote, open_remote
 from gitworker.errors import Conflict, GitWorkerError, Internal, NotFound, Refused
 from gitworker.model.ids import Oid
 from gitworker.progress import Event, OutputLine
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from tests.branches.remotes import Upstream, answering, require_program, serving
 from tests.workers.world import World, unchanged, wait_until, without_heartbeat_daemon

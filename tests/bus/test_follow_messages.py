@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.bus.following.bell import notify_followers, start_drain_job
 from gitworker.bus.following.follow_messages import MessageFilter, follow
 from gitworker.bus.following.message_fields import message_fields, read_json
+from gitworker.bus.following.notify_followers import notify_followers, start_drain_job
 from gitworker.bus.heartbeat_message import (
     HeartbeatReport,
     require_heartbeat_worker,

@@ -13,7 +13,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict
 from gitworker.liveness.readings import read_heartbeats, this_moment
-from gitworker.liveness.rules import heartbeat_age_ms
+from gitworker.liveness.rules_stale import heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.messages.mailbox import messages_after, unread_as_json, unread_messages

@@ -42,7 +42,7 @@ def hq(state: StatePaths, store: Database) -> Iterator[Bus]:
 @pytest.fixture
 def reader(state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
     """The bus of `orchestrator`, the reader; it retries failed messages soon."""
-    monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 5)
+    monkeypatch.setattr("gitworker.bus.rules_message.BACKOFF_FIRST_MS", 5)
     with open_bus(state.root, agent="orchestrator") as made:
         yield made
 
@@ -257,7 +257,7 @@ def test_it_stops_between_two_messages(hq: Bus, reader: Bus) -> None:
 
 def test_it_stops_while_it_waits(hq: Bus, reader: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that waits for the next attempt, or for messages, can be stopped."""
-    monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 60_000)
+    monkeypatch.setattr("gitworker.bus.rules_message.BACKOFF_FIRST_MS", 60_000)
     hq.publish("x-job", 1)
     handler = Handler(lambda _: True)
     asked: list[int] = []

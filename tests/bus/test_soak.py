@@ -18,7 +18,7 @@ from gitworker.bus.files.export import export_logs
 from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.config import Settings
 from gitworker.liveness.readings import read_heartbeats, this_moment
-from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
+from gitworker.liveness.rules_stale import Liveness, heartbeat_age_ms, liveness_of
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import record_heartbeat
 from tests.store.support import foreign

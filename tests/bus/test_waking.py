@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.following.bell import FollowerNotifier, notify_followers
+from gitworker.bus.following.notify_followers import FollowerNotifier, notify_followers
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.inotify import LOST, Inotify

@@ -8,7 +8,7 @@ import pytest
 
 from gitworker.errors import Conflict
 from gitworker.processes.table import find_start
-from gitworker.repo.plumbing.lock import HELD_ENV, hold
+from gitworker.repo.plumbing.repository_lock import HELD_ENV, hold
 from tests.cli.conftest import Scene
 from tests.conftest import git
 

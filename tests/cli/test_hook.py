@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS
+from gitworker.store.sqlite.write_gate import GATE_TIMEOUT_MS
 from tests.cli.conftest import Scene
 from tests.cli.kit import PROGRAM, Answer, ok, run, wait_until
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitworker.agents.hooks.rules_session import BEAT_EVERY_MS
-from gitworker.bus.following.bell import STAMP
+from gitworker.bus.following.notify_followers import STAMP
 from gitworker.clock import now_ms
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok
 from tests.conftest import git
@@ -19,7 +19,7 @@ from tests.conftest import git
 SHARED = {
     "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
-    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.bell",
+    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.notify_followers",
     "gitworker.bus.caller", "gitworker.bus.caller.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
@@ -28,7 +28,7 @@ SHARED = {
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
     "gitworker.store.backend", "gitworker.store.messages",
     "gitworker.store.messages.mailbox", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
-    "gitworker.store.sqlite.gate", "gitworker.store.sqlite.migrate",
+    "gitworker.store.sqlite.write_gate", "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {
@@ -41,7 +41,7 @@ BEAT = {
 SEND = {
     "gitworker.bus.blobs", "gitworker.bus.files.export", "gitworker.bus.files.json_line",
     "gitworker.bus.files.timed_lock", "gitworker.bus.message_ids",
-    "gitworker.bus.limits.back_pressure", "gitworker.bus.rules",
+    "gitworker.bus.limits.back_pressure", "gitworker.bus.rules_message",
     "gitworker.bus.limits.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
     "gitworker.model.message", "gitworker.store.messages.log_positions",
     "gitworker.store.messages.pressure",
@@ -59,7 +59,7 @@ HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
     "gitworker.store.records", "gitworker.store.records.agent_hooks",
 }  # fmt: skip
 STOP = {
-    "gitworker.agents.hooks.gate", "gitworker.model.ref_names", "gitworker.repo",
+    "gitworker.agents.hooks.stop_gate", "gitworker.model.ref_names", "gitworker.repo",
     "gitworker.repo.plumbing", "gitworker.repo.plumbing.git",
     "gitworker.repo.plumbing.git_environment", "gitworker.repo.plumbing.refs",
     "gitworker.repo.status", "gitworker.repo.status.checkout_status",
@@ -130,7 +130,7 @@ def test_a_session_begins_with_little(
         monkeypatch.setenv("GITWORKER_WORKTREE", str(worktree))
     more = {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
     if not is_supervised:
-        more |= {"gitworker.liveness", "gitworker.liveness.origin"}
+        more |= {"gitworker.liveness", "gitworker.liveness.process_origin"}
         more |= {"gitworker.processes", "gitworker.processes.table"}
     assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
 
@@ -155,8 +155,8 @@ def test_messages_come_with_little(scene: Scene) -> None:
     ok(scene.root, "send", "auth", "Use port 8080")
     more = {
         "math", "gitworker.agents.hooks.texts", "gitworker.bus.blobs",
-        "gitworker.bus.following.message_fields", "gitworker.bus.rules", "gitworker.observe",
-        "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
+        "gitworker.bus.following.message_fields", "gitworker.bus.rules_message",
+        "gitworker.observe", "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
         "gitworker.observe.inbox.rules_comments", "gitworker.observe.inbox.rules_messages",
         "gitworker.store.records.runs", "_json",
     }  # fmt: skip

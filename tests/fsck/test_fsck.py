@@ -14,7 +14,7 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.fsck import run_fsck, run_repair
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.review.comments.send import reject
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.start import resume

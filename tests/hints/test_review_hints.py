@@ -3,8 +3,8 @@
 import pytest
 
 from gitworker.errors import Invalid
-from gitworker.review.rules_marks import choose
 from gitworker.review.rules_patch import FilePatch, Hunk, RawChange
+from gitworker.review.rules_viewed import choose
 from tests.hints.case import Case, by, check, check_error
 from tests.workers.world import World
 

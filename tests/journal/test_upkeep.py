@@ -20,7 +20,7 @@ from gitworker.journal.gc.upkeep import (
     prune_request,
     run_upkeep,
 )
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.session import Session
 from gitworker.store.heartbeats import record_heartbeat
 from tests.bus.scene import Scene

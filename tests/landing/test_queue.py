@@ -11,7 +11,7 @@ from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.progress import Event, Notice
 from gitworker.radar.radar import survey
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.workers.start import start
 from tests.workers.world import World
 

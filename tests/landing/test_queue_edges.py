@@ -199,7 +199,7 @@ def test_a_worker_that_another_merge_landed(world: World) -> None:
                 assert landed(world.merge("amy")) == ["amy"]
 
     script = (
-        "import sys, time; from gitworker.repo.plumbing.lock import hold\n"
+        "import sys, time; from gitworker.repo.plumbing.repository_lock import hold\n"
         "with hold(sys.argv[1], name='queue'):\n    print('held', flush=True); time.sleep(600)\n"
     )
     argv = [sys.executable, "-c", script, world.session().queue_lock]

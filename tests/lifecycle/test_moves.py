@@ -9,7 +9,7 @@ from fixtures.repos import Repo
 from gitworker import clock
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.merge import NotLanded, merge
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.processes.table import find_start
 from gitworker.store.records.runs import begin_run, end_run
 from gitworker.workers.approve import approve

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.lifecycle.moves import advance
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker, set_process

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.liveness.life_lock import LifeLock, is_life_locked
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.processes import processes_in
 from gitworker.liveness.start_daemon import is_daemon_running, lock_path
 from tests.agents.supervised import SupervisedWorker

@@ -258,7 +258,7 @@ def test_a_task_that_was_moved_alone_stops_no_command(busy: Scene) -> None:
 
 def test_a_worker_that_changed_meanwhile_is_left_alone(busy: Scene) -> None:
     """A timeout that was due for a row is not applied if the row has changed since."""
-    from gitworker.lifecycle.timeouts import apply_due
+    from gitworker.lifecycle.stale_and_retry import apply_due
     from gitworker.model.worker import WorkerEvent
 
     seen = busy.worker("auth")

@@ -15,7 +15,7 @@ from gitworker.bus.jobs.radar_job import lock_path
 from gitworker.errors import Refused
 from gitworker.processes.jobs import BACKGROUND
 from gitworker.radar.radar_watch import RETRY_MS, watch_branches
-from gitworker.repo.plumbing.lock import hold_descriptor
+from gitworker.repo.plumbing.repository_lock import hold_descriptor
 from tests.radar.radar_scene import TEXT, RadarScene, at_line
 from tests.workers.world import World, wait_until, without_heartbeat_daemon
 

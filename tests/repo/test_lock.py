@@ -10,11 +10,11 @@ import pytest
 from filelock import FileLock, Timeout
 
 from gitworker.errors import Conflict
-from gitworker.repo.plumbing.lock import descriptor_of, hold, is_held
+from gitworker.repo.plumbing.repository_lock import descriptor_of, hold, is_held
 
 HOLDER = """
 import os, subprocess, sys
-from gitworker.repo.plumbing.lock import descriptor_of, hold
+from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 with hold(sys.argv[1], name="landing"):
     fd = descriptor_of(sys.argv[1])
     subprocess.Popen(["cat", sys.argv[2]], pass_fds=[fd], stdout=subprocess.DEVNULL)

@@ -3,11 +3,11 @@
 from gitworker.review.comments.anchors import find_anchors
 from gitworker.review.comments.draft import comment
 from gitworker.review.compare import compare
-from gitworker.review.marks import view
 from gitworker.review.page.page import read_page
 from gitworker.review.page.page_json import json_page
 from gitworker.review.page.page_text import render_page
 from gitworker.review.page.rules_order import GENERATED
+from gitworker.review.viewed_marks import view
 from gitworker.store.reviewing.rounds import rounds_of
 from tests.review.kit import LINES, begin, comments, edited, page, text
 from tests.workers.world import World

@@ -11,7 +11,7 @@ import pytest
 
 from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.store.sqlite.database import Database, translated
-from gitworker.store.sqlite.gate import GATE_TIMEOUT_MS, WriteGate
+from gitworker.store.sqlite.write_gate import GATE_TIMEOUT_MS, WriteGate
 from tests.store.support import foreign, opened, send, wait_until, writer_process
 
 ADD = "INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:a, 1, 1)"

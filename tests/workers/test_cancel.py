@@ -9,7 +9,7 @@ import pytest
 
 from gitworker.errors import NotFound
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.observe.workers.show import read_show
 from gitworker.processes.table import find_start
 from gitworker.progress import Notice

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, GitWorkerError, NotFound
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.observe.inbox.needs import read_needs
 from gitworker.processes.table import find_start
 from gitworker.repo.status.checkout_status import open_operation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.verify.verify_worktree import take_slot, verify_root
 from gitworker.worktrees.pool.half_made import drop_half_made
 from gitworker.worktrees.pool.hand_out import pool_root

@@ -44,7 +44,9 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
     if begins_turn(event.meaning, context.given):
         facts.stops, facts.reason = 0, None
     if event.meaning == STOP:
-        from gitworker.agents.hooks.gate import end_turn  # git: 25 ms, at the end of a turn only
+        from gitworker.agents.hooks.stop_gate import (
+            end_turn,  # git: 25 ms, at the end of a turn only
+        )
 
         answer = end_turn(context, event, news)
     else:
@@ -113,7 +115,7 @@ def _is_bound(facts: HookFacts) -> bool:
     """Return whether the process of a worker is known to run, and its task is not interrupted."""
     if facts.pid is None or facts.waits_for_author or facts.is_paused:
         return False
-    from gitworker.liveness.origin import is_local  # 1 ms, once a session
+    from gitworker.liveness.process_origin import is_local  # 1 ms, once a session
     from gitworker.processes.table import is_running
 
     return (

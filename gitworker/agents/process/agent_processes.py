@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 
-from gitworker.agents.rules import is_shared
+from gitworker.agents.rules_run import is_shared
 from gitworker.processes.table import Process, all_processes, find_start, works_in
 
 PR_SET_CHILD_SUBREAPER = 36

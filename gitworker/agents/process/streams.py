@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from gitworker.agents.adapters.transcript import Transcript
     from gitworker.agents.process.agent_log import AgentLog
-    from gitworker.agents.process.heir import Heir
-    from gitworker.agents.process.pump import KeyPump, Pump
+    from gitworker.agents.process.copy_output import KeyPump, Pump
+    from gitworker.agents.process.orphaned_output import Heir
     from gitworker.agents.process.terminal import Terminal
 
 IN, OUT, ERR = 0, 1, 2
@@ -70,11 +70,11 @@ class Streams:
 
     def begin(self, log: AgentLog) -> None:
         """Begin to copy keys and output; output is copied to the log too, also after our death."""
-        from gitworker.agents.process.heir import Heir, copy_to_log
-        from gitworker.agents.process.pump import (  # threads: 4 ms, while the agent starts
+        from gitworker.agents.process.copy_output import (  # threads: 4 ms, while the agent starts
             KeyPump,
             Pump,
         )
+        from gitworker.agents.process.orphaned_output import Heir, copy_to_log
 
         self.forget_theirs()
         terminal = self.terminal

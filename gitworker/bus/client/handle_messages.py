@@ -18,7 +18,7 @@ from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.limits.back_pressure import BackPressure
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.bus.rules import BACKOFF_LAST_MS, backoff_ms
+from gitworker.bus.rules_message import BACKOFF_LAST_MS, backoff_ms
 from gitworker.errors import Conflict
 from gitworker.model.message import MessageType
 from gitworker.store.messages.deliveries import (

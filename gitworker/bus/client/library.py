@@ -31,14 +31,14 @@ from gitworker.bus.client.received_message import Message
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import FollowerNotifier
 from gitworker.bus.following.follow_messages import MAX_WAIT_S, MessageFilter, follow
 from gitworker.bus.following.message_fields import message_fields
+from gitworker.bus.following.notify_followers import FollowerNotifier
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id
 from gitworker.bus.request import wait_reply
-from gitworker.bus.rules import ATTEMPTS, check_addressee, check_type
+from gitworker.bus.rules_message import ATTEMPTS, check_addressee, check_type
 from gitworker.bus.send import address, check_text, own_task
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id

@@ -13,8 +13,8 @@ from gitworker.errors import Conflict
 from gitworker.model.ids import Oid
 from gitworker.model.ref_names import LOG
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_ref, move_ref
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 
 ATTEMPTS = 5

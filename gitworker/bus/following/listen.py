@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from gitworker.bus.drain import SPOOL_FILE, drain
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.errors import GitWorkerError
 from gitworker.session import Session
 from gitworker.store.api import Waker

@@ -6,7 +6,7 @@ import math
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
-from gitworker.bus.rules import is_too_deep, may_be_deep
+from gitworker.bus.rules_message import is_too_deep, may_be_deep
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:

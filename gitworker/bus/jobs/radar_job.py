@@ -10,7 +10,7 @@ from gitworker import clock
 from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
 from gitworker.model.ids import Ref
 from gitworker.processes.jobs import start_job
-from gitworker.repo.plumbing.lock import is_held
+from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.session import Session
 from gitworker.store.records.tips import due_refs
 from gitworker.store.workers import Worker

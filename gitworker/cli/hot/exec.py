@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitworker.agents.launch import LaunchContext
 from gitworker.agents.rounds.supervise_rounds import supervise_rounds
-from gitworker.agents.rules import UnfinishedOperation
+from gitworker.agents.rules_run import UnfinishedOperation
 from gitworker.agents.supervise import RunRequest, SupervisedRun
 from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.cli.hot.place import HotContext, find_hot_context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, full_line, left_unread, unread
-from gitworker.bus.following.bell import start_drain_job
+from gitworker.bus.following.notify_followers import start_drain_job
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import FLAG, split_words
 from gitworker.cli.output import OUT, answer_line, narrate

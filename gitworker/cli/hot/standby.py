@@ -24,7 +24,7 @@ MODULES = (
     "click", "ctypes", "encodings.ascii", "gitworker.agents.adapters.report",
     "gitworker.agents.environment.reset_variables", "gitworker.agents.finish",
     "gitworker.agents.monitor", "gitworker.agents.process.agent_log",
-    "gitworker.agents.process.heir", "gitworker.agents.process.pump",
+    "gitworker.agents.process.orphaned_output", "gitworker.agents.process.copy_output",
     "gitworker.agents.record_start", "gitworker.agents.rounds.return_prompt",
     "gitworker.agents.run_heartbeats", "gitworker.agents.usage.watch_usage",
     "gitworker.bus.following.branch_watch", "gitworker.cli.call", "gitworker.cli.early",

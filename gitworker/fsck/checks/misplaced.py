@@ -24,7 +24,7 @@ from gitworker.paths import (
     state_paths,
 )
 from gitworker.repo.plumbing.disk import write_atomically
-from gitworker.repo.plumbing.rules_complaints import OBJECT_EMPTY
+from gitworker.repo.plumbing.rules_git_errors import OBJECT_EMPTY
 from gitworker.repo.worktrees.ownership import find_place, has_common_dir
 from gitworker.session import ROOT_NOTE, Session
 from gitworker.worktrees.worktree_root import find_marked, restore_note

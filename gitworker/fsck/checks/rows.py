@@ -10,7 +10,7 @@ from gitworker.fsck.rules import agree, holds_task, may_stay_open, waits_for_not
 from gitworker.lifecycle.moves import advance_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.states.task_machine import status_words
 from gitworker.states.task_moves import WorkerTaskEvent

@@ -7,7 +7,7 @@ from functools import partial
 from gitworker import clock
 from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
 from gitworker.fsck.checks.indexes import check_index
-from gitworker.fsck.checks.ref_files import check_head_file, files_of_refs
+from gitworker.fsck.checks.refs_and_locks import check_head_file, files_of_refs
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task, is_left

@@ -30,7 +30,7 @@ from gitworker.journal.gc.rules_gc import (
 from gitworker.journal.recover import finish_interrupted
 from gitworker.liveness.readings import clock_has_jumped
 from gitworker.model.ids import HQ
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, begin_operation, load_operation
 from gitworker.store.payloads.payload import GcData

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from gitworker.journal.gc.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, GcRequest, Item, choose
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import RESCUES
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.rescue.trash import (
     CLAIMED,
     DOOMED,

@@ -9,7 +9,7 @@ from gitworker.bus.files.rules_retention import cutoff_ms
 from gitworker.errors import Refused
 from gitworker.journal.gc.gc import gc_daily
 from gitworker.liveness.readings import clock_has_jumped, process_runs, read_heartbeats, this_moment
-from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
+from gitworker.liveness.rules_stale import Liveness, heartbeat_age_ms, liveness_of
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
 

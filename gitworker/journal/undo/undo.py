@@ -24,7 +24,7 @@ from gitworker.journal.undo.rules_undo import listed, with_older
 from gitworker.lifecycle.rules import may_undo
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.progress import Notice
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import transition_metadata

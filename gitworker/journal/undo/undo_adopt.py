@@ -21,8 +21,8 @@ from gitworker.model.ids import Ref
 from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_worktree_owner, unlock_worktree_of_agent
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, read_refs, require_refs
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.worktrees.ownership import require_checkout
 from gitworker.repo.worktrees.trouble import require_no_operation
 from gitworker.repo.worktrees.worktree_list import find_admin_dir

@@ -36,8 +36,8 @@ from gitworker.paths import read_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import contains, recover_move
 from gitworker.repo.checkout.rewind import require_rewindable, rewind
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.rescue.trash import repair_trash
 from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned

@@ -20,8 +20,8 @@ from gitworker.lifecycle.rules import return_refusal
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerState
 from gitworker.paths import read_worktree_owner
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.rescue.trash import repair_trash
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import ref_of
 from gitworker.observe.inbox.inbox import InboxItem
-from gitworker.observe.inbox.rules import LANDING, REVIEW, STATE
+from gitworker.observe.inbox.rules_needs import LANDING, REVIEW, STATE
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps

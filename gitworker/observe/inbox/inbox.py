@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gitworker import clock
-from gitworker.observe.inbox.rules import STATE
 from gitworker.observe.inbox.rules_comments import comment_lines
+from gitworker.observe.inbox.rules_needs import STATE
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 
 

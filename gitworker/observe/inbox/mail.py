@@ -9,7 +9,7 @@ from gitworker.model.message import AUTOMATIC
 from gitworker.model.ref_names import short_name
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.read_messages import ReadMessage, open_messages, read_message
-from gitworker.observe.inbox.rules import STATE
+from gitworker.observe.inbox.rules_needs import STATE
 from gitworker.store.messages.inboxes import inbox_messages, last_hand_in
 from gitworker.store.messages.mailbox import cursor_of, newest_seq, task_of_worker
 from gitworker.store.records.tips import all_tips

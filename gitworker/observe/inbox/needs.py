@@ -9,7 +9,8 @@ from gitworker.model.ids import HQ
 from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
 from gitworker.observe.inbox.mail import message_item
-from gitworker.observe.inbox.rules import (
+from gitworker.observe.inbox.rules_messages import READ, answer_command
+from gitworker.observe.inbox.rules_needs import (
     BLOCKED,
     BUDGET,
     IDLE,
@@ -28,12 +29,11 @@ from gitworker.observe.inbox.rules import (
     need_of,
     stops_work,
 )
-from gitworker.observe.inbox.rules_messages import READ, answer_command
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
-from gitworker.repo.plumbing.lock import is_held
+from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages

@@ -77,7 +77,7 @@ def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
     """
     # An agent's hooks need only the words above, and start with each of its tool calls.
     from gitworker.liveness.readings import works_elsewhere  # 10 ms with those below
-    from gitworker.liveness.rules import sync_request
+    from gitworker.liveness.rules_stale import sync_request
     from gitworker.observe.workers.rules import is_taken, next_command
     from gitworker.store.records.run_results import find_run_request
     from gitworker.store.tasks import find_task

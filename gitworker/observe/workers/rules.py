@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.config import Settings
-from gitworker.liveness.rules import (
+from gitworker.liveness.rules_stale import (
     ClockReading,
     Heartbeat,
     Liveness,

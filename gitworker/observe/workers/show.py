@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gitworker.liveness.readings import heartbeat_of, process_runs, this_moment
-from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
+from gitworker.liveness.rules_stale import ClockReading, Liveness, heartbeat_age_ms
 from gitworker.model.ids import Oid, Ref, TaskId
 from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run

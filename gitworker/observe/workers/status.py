@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
+from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import ref_of
 from gitworker.model.task import TaskStatus

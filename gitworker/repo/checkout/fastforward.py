@@ -204,7 +204,7 @@ def _merge(here: Git, step: TargetMove, *, worktree: str, changes: tuple[Change,
     if moved_from is None:
         _check_descent(here, step)
     if done.status != 0:
-        from gitworker.repo.plumbing.rules_complaints import (
+        from gitworker.repo.plumbing.rules_git_errors import (
             find_cause,  # regular expressions: 5 ms, rare
         )
 

@@ -53,7 +53,7 @@ def replaced(path: str) -> Iterator[str]:
     try:
         fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError as error:
-        from gitworker.repo.plumbing.rules_complaints import (
+        from gitworker.repo.plumbing.rules_git_errors import (
             explain_lock,  # regular expressions: 5 ms, rare
         )
 

@@ -37,7 +37,7 @@ from gitworker.repo.hooks.layout import (
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks, sources_seen
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.plumbing.lock import hold_descriptor
+from gitworker.repo.plumbing.repository_lock import hold_descriptor
 
 CONFIG_HOOKS_SINCE = (2, 54)
 LOCK_WAIT_MS = 10_000  # writing shims takes a few milliseconds

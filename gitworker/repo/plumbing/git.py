@@ -256,7 +256,7 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     """Return the error for a failed git: the cause or git's first complaint; the rest as detail."""
     if PROMISED in done.complaint:
         return GitFailed(_headline(args, done), PROMISED_HINT, detail=done.complaint)
-    from gitworker.repo.plumbing.rules_complaints import (
+    from gitworker.repo.plumbing.rules_git_errors import (
         explain_unwritten,
         find_cause,  # regular expressions: 5 ms, rare
         find_unwritten,

@@ -24,7 +24,7 @@ from gitworker.repo.plumbing.disk import (
     write_hint,
 )
 from gitworker.repo.plumbing.git import Git, GitFailed
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.pool.prefetched_status import (
     INDEX,
     LIST,

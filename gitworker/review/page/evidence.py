@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.claims import rules as claim_rules
+from gitworker.claims import rules_claim as claim_rules
 from gitworker.claims.leases import path_claims_of_others
 from gitworker.errors import GitWorkerError
 from gitworker.observe.logs.tail import last_lines

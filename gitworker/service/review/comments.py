@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from gitworker.review.comments.list_comments import CommentList
     from gitworker.review.comments.send import SentReview
     from gitworker.review.compare import Comparison
-    from gitworker.review.marks import ViewedMarks
     from gitworker.review.page.page import ReviewPage
+    from gitworker.review.viewed_marks import ViewedMarks
     from gitworker.store.reviewing.comments import Comment
 
 
@@ -111,7 +111,7 @@ class CommentMethods(ServiceBase):
         self, worker: str, chosen: str | None = None, *, clear: bool = False
     ) -> ViewedMarks:
         """Mark the hunks of a file, one hunk by its id, or all as viewed; or clear the marks."""
-        from gitworker.review.marks import view
+        from gitworker.review.viewed_marks import view
 
         with self._acting() as session:
             return view(session, worker, chosen, clear=clear)

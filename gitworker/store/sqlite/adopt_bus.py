@@ -13,9 +13,9 @@ from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.rules_text import quoted
 from gitworker.store.sqlite.database import translated
-from gitworker.store.sqlite.gate import WriteGate
 from gitworker.store.sqlite.migrate import require_known_protocol
 from gitworker.store.sqlite.snapshot import copy_database
+from gitworker.store.sqlite.write_gate import WriteGate
 
 
 def adopt_bus(paths: StatePaths, directory: str) -> bool:

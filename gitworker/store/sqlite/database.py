@@ -15,8 +15,8 @@ import apsw
 from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.paths import StatePaths, read_only_error
-from gitworker.store.sqlite.gate import WriteGate
 from gitworker.store.sqlite.queries import query_text
+from gitworker.store.sqlite.write_gate import WriteGate
 
 TYPE_CHECKING = False  # `typing` and `contextlib` cost a hot verb 10 ms
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import apsw
 from gitworker.errors import Unavailable
 from gitworker.paths import refuse_misplaced
 from gitworker.store.sqlite.database import Database, translated
-from gitworker.store.sqlite.gate import WriteGate
+from gitworker.store.sqlite.write_gate import WriteGate
 
 SCHEMA_VERSION = 8
 _HERE = os.path.dirname(__file__)

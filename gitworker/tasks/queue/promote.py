@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.transitions import move_task
 from gitworker.errors import GitWorkerError
 from gitworker.model.ids import HQ

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gitworker.errors import Conflict
 from gitworker.repo.plumbing.disk import remove_tree
-from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.pool.parked import MAKING
 from gitworker.repo.worktrees.worktree_list import is_half_made, linked_admins
 from gitworker.session import Session

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Oid
@@ -23,8 +23,8 @@ from gitworker.paths import open_regular
 from gitworker.processes.jobs import start_job
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.git import Git, GitFailed
-from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_tip
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.pool.parked import (
     LENT,
     TAKEN,

@@ -14,7 +14,7 @@ from gitworker.model.ids import Oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import GitFailed
-from gitworker.repo.plumbing.lock import hold, is_held
+from gitworker.repo.plumbing.repository_lock import hold, is_held
 from gitworker.repo.pool.parked import (
     LENT,
     MAKING,

@@ -7,7 +7,7 @@ import os
 
 from gitworker import clock
 from gitworker.lifecycle.rules import has_failed_setup
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.processes.table import find_start
 from gitworker.session import Session
 from gitworker.store.api import Writer

@@ -14,7 +14,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import SETUP_FAILED, is_assigned
-from gitworker.liveness.origin import is_local
+from gitworker.liveness.process_origin import is_local
 from gitworker.model.ids import Origin
 from gitworker.paths import open_regular
 from gitworker.processes.table import is_running

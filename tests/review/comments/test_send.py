@@ -13,8 +13,8 @@ from gitworker.review.comments.open_comments import open_comment_lines
 from gitworker.review.comments.send import CHANGES_REQUESTED, reject, send
 from gitworker.review.comments.settle import handle, reopen, resolve
 from gitworker.review.compare import compare
-from gitworker.review.marks import view
 from gitworker.review.page.page import read_page
+from gitworker.review.viewed_marks import view
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.messages.mailbox import acknowledge_message, newest_seq
 from gitworker.store.reviewing.comments import OLD, is_read

@@ -6,7 +6,7 @@ from gitworker.agents.finish import Ending
 from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.registered.change_agent import change_agent
-from gitworker.lifecycle.timeouts import apply_due
+from gitworker.lifecycle.stale_and_retry import apply_due
 from gitworker.model.task_spec import TaskSpec
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.workers.status_text import render_status

@@ -18,7 +18,7 @@ from gitworker.fsck.doctor import (
 )
 from gitworker.fsck.finding import Finding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.model.ids import Branch, Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.paths import require_repository

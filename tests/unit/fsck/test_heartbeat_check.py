@@ -3,7 +3,7 @@
 import os
 
 from gitworker.fsck.doctor import read_doctor
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.processes.table import find_process
 from gitworker.session import Session
 from gitworker.store.records.runs import begin_run

@@ -6,7 +6,7 @@ from gitworker.errors import Unavailable
 from gitworker.fsck.finding import Finding, Level, ok
 from gitworker.fsck.fsck import FsckReport, RepairReport
 from gitworker.fsck.registry import QUICK, STEPS, WITHOUT_DATABASE, Check, run_checks
-from gitworker.service.results_care import fsck_json
+from gitworker.service.results_repair import fsck_json
 
 MISSING = Finding(
     "branch_gone", "refs/heads/auth/login", "branch auth/login of auth does not exist",

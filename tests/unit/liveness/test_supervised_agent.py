@@ -2,7 +2,7 @@
 
 import os
 
-from gitworker.liveness.origin import this_origin
+from gitworker.liveness.process_origin import this_origin
 from gitworker.liveness.supervised_agent import has_run_to_its_end, may_be_resumed
 from gitworker.processes.table import find_start
 from gitworker.store.records.runs import Run

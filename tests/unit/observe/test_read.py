@@ -9,7 +9,7 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.log import read_log

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gitworker.config import Settings
-from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
+from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import REMEMBERED_MS, doing, shown_liveness, shows
 

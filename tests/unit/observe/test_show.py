@@ -10,8 +10,8 @@ from gitworker import clock as machine
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.origin import this_origin
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.process_origin import this_origin
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show

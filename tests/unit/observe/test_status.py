@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.ids import Oid
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState

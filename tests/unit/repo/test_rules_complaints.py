@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.repo.plumbing.rules_complaints import (
+from gitworker.repo.plumbing.rules_git_errors import (
     explain_unwritten,
     find_cause,
     find_unwritten,

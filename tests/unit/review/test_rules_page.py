@@ -4,9 +4,9 @@ import pytest
 
 from gitworker.errors import Invalid
 from gitworker.review.page.rules_order import folded_paths, order_files
-from gitworker.review.rules_marks import choose
 from gitworker.review.rules_patch import FilePatch, Hunk, RawChange
 from gitworker.review.rules_rounds import added_commit, has_same_commits, parse_rounds, without_same
+from gitworker.review.rules_viewed import choose
 
 
 def file(path: str, *ids: str) -> FilePatch:

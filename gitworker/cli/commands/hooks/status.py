@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
 from gitworker.repo.hooks.hook_status import HookStatus
-from gitworker.service.results_care import hooks_json
+from gitworker.service.results_repair import hooks_json
 
 VERIFY = "/.verify/"  # the worktrees in which commits are verified
 

@@ -6,7 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.model.ref_names import LOG
-from gitworker.service.results_care import fields_json
+from gitworker.service.results_repair import fields_json
 
 
 @click.command("export", cls=GitworkerCommand)

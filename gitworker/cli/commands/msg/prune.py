@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, Number
-from gitworker.service.results_care import prune_json
+from gitworker.service.results_repair import prune_json
 
 
 @click.command("prune", cls=GitworkerCommand)

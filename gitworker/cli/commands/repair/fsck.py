@@ -8,7 +8,7 @@ from gitworker.cli.options import GitworkerCommand
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.fsck import FsckReport, RepairReport
 from gitworker.rules_text import printable
-from gitworker.service.results_care import fsck_json
+from gitworker.service.results_repair import fsck_json
 
 
 @click.command("fsck", cls=GitworkerCommand)

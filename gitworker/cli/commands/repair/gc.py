@@ -8,7 +8,7 @@ from gitworker.cli.options import GitworkerCommand
 from gitworker.journal.gc.gc import CollectedItems
 from gitworker.journal.gc.rules_gc import Item
 from gitworker.rules_text import printable, size_text
-from gitworker.service.results_care import gc_json
+from gitworker.service.results_repair import gc_json
 
 NOUNS = {
     "rescue": "rescue ref",

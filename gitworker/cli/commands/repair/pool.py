@@ -6,7 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count, short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-from gitworker.service.results_care import pool_json
+from gitworker.service.results_repair import pool_json
 
 
 @click.command("pool", cls=GitworkerCommand)

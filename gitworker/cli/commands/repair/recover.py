@@ -6,7 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
-from gitworker.service.results_care import settled_json
+from gitworker.service.results_repair import settled_json
 
 
 @click.command("recover", cls=GitworkerCommand)

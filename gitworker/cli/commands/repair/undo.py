@@ -6,7 +6,7 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Number
 from gitworker.errors import Invalid
-from gitworker.service.results_care import undo_json
+from gitworker.service.results_repair import undo_json
 
 SHOWN = 20
 

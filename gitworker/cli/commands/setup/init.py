@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
-from gitworker.service.results_care import fields_json
+from gitworker.service.results_repair import fields_json
 
 
 @click.command("init", cls=GitworkerCommand)

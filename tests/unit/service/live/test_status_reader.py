@@ -24,7 +24,7 @@ def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> N
     looker = StatusReader(session, every_subject=True)
     looker.read_again()
     commit(worktree, "a.txt")
-    monkeypatch.setattr("gitworker.store.sqlite.gate.GATE_TIMEOUT_MS", 10)
+    monkeypatch.setattr("gitworker.store.sqlite.write_gate.GATE_TIMEOUT_MS", 10)
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         busy = looker.read_again()

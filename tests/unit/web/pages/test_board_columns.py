@@ -1,6 +1,6 @@
 """The columns and filters of the board."""
 
-from gitworker.liveness.rules import Liveness
+from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.queue.worker_facts import CardFacts

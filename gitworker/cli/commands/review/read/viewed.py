@@ -5,7 +5,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.review.marks import json_marks
+from gitworker.review.viewed_marks import json_marks
 
 
 @click.command("viewed", cls=GitworkerCommand)
