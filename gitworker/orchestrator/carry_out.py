@@ -23,11 +23,13 @@ from gitworker.store.scheduling.agents import find_agent_of_worker
 from gitworker.store.workers import Worker, find_worker, load_worker
 from gitworker.tasks.admission.admit import require_admitted
 from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
+from gitworker.worktrees.populate.populate import repeat_setup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.orchestrator.facts import Slot
+    from gitworker.orchestrator.jobs.setups import Setups
     from gitworker.processes.standby import Standby
     from gitworker.session import Session
 
@@ -42,10 +44,13 @@ def carry_out(
     slot: Slot | None,
     *,
     standby: Standby,
+    setups: Setups | None,
 ) -> None:
     """Carry out one action; a task may name another agent, and have a time limit of its own.
 
-    `standby` becomes the supervisor of an agent, and is replaced if it has died.
+    `standby` becomes the supervisor of an agent, and is replaced if it has died. The setup of a new
+    worktree runs in the background as one of `setups`; a later tick starts the agent. With None it
+    runs here.
 
     Raises the errors of the use case; the state then decides what is next. A worker that got
     its task without being able to start its agent is freed from it again.
@@ -61,12 +66,21 @@ def carry_out(
             expire_lost(session, slot.worker, reason=KILLED)
     elif action.is_new:
         wanted = SpawnRequest(parse_worker_id(action.worker), parse_task_id(action.task))
-        spawned = spawn(session, wanted)
-        _start(session, command, spawned.worker, (), standby=standby)
+        spawned = spawn(session, wanted, runs_setup=setups is None)
+        if setups is None or not setups.begin(spawned.worker, spawned.setup):
+            _start(session, command, spawned.worker, (), standby=standby)
         refill_pool(session)
-    elif slot is not None:
+    elif slot is not None and not _repeats_setup(session, slot.worker, setups):
         prompt = _prompt_options(session, command, action.step, slot)
         _start(session, command, slot.worker, prompt, standby=standby)
+
+
+def _repeats_setup(session: Session, worker: Worker, setups: Setups | None) -> bool:
+    """Repeat a setup that has failed; return whether it runs in the background now."""
+    if setups is not None:
+        return setups.repeat(worker)
+    repeat_setup(session, worker)
+    return False
 
 
 def require_start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
 from gitworker.store.attention.questions import unanswered_questions
+from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
 from gitworker.store.records.task_specs import find_task_spec
@@ -108,9 +109,12 @@ def read_picture(
         ours = workers_assigned_by(reader, ORCHESTRATOR)
         workers = all_workers(reader)
         names = [one.name for one in all_registered(reader)] if agent is None else [agent]
+        setups = {one.worker_id for one in unfinished_operations(reader) if one.kind == "setup"}
         slots = {
             str(one.worker_id): _resuming(
-                session, _slot(reader, session.paths, one, refused, tested), resumes=resumes
+                session,
+                _slot(reader, session.paths, one, refused, tested, setups=setups),
+                resumes=resumes,
             ).verified(verified or {})
             for one in workers
             if one.worker_id in ours and slot_owner(one.worker_id, names) is not None
@@ -153,6 +157,7 @@ def _slot(
     paths: StatePaths,
     worker: Worker,
     *versions: Mapping[str, int],
+    setups: Collection[str],
 ) -> Slot:
     refused, tested = versions
     task = None if worker.task_id is None else find_task(reader, worker.task_id)
@@ -168,6 +173,7 @@ def _slot(
         requires_approval=task is not None and task.requires_approval,
         verification=None if spec is None else spec.verification_type,
         lives=run is not None and _lives(reader, paths, run),
+        is_setting_up=worker.worker_id in setups,
         has_run=result is not None,
         outcome=None if result is None else result.outcome,
         waits_for_author=worker.waits_for_author,

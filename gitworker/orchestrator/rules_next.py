@@ -27,7 +27,7 @@ CONFLICTS_MAX = 3  # starts of a task that meet another command before it is lef
 class Step(Enum):
     """The next step for the worker of one slot."""
 
-    RUN = "run"  # its agent is alive
+    RUN = "run"  # its agent is alive, or its worktree is being set up
     START = "start"  # it is assigned, and no agent has begun
     ROUND = "round"  # its work came back: the agent starts with the reason
     CONTINUE = "continue"  # a limit has ended, or a question was answered
@@ -49,11 +49,12 @@ CARRIED_OUT = SETTLES | set(STARTS)
 class SlotFacts(NamedTuple):
     """One worker of the run's agent; `outcome` is that of its last run of this task.
 
-    `lives`: its agent or its supervisor runs. `rounds` counts the runs that handed in, or whose
-    work was not handed in again. `wait_until_ms` is the end of a limit. `is_refused`: the landing
-    or the check of this version was refused. `has_tests`: the test commands have not passed yet.
-    `is_verified` is the verdict of another agent: True if it passed, False if none counts.
-    `has_tokens`: the budget of its task is not used up.
+    `lives`: its agent or its supervisor runs. `is_setting_up`: the setup commands of its worktree
+    run. `rounds` counts the runs that handed in, or whose work was not handed in again.
+    `wait_until_ms` is the end of a limit. `is_refused`: the landing or the check of this version
+    was refused. `has_tests`: the test commands have not passed yet. `is_verified` is the verdict of
+    another agent: True if it passed, False if none counts. `has_tokens`: the budget of its task is
+    not used up.
     """
 
     worker: str
@@ -63,6 +64,7 @@ class SlotFacts(NamedTuple):
     stale_from: WorkerState | None = None
     requires_approval: bool = False
     lives: bool = False
+    is_setting_up: bool = False
     has_run: bool = False
     outcome: str | None = None
     waits_for_author: bool = False
@@ -158,7 +160,7 @@ class Plan(NamedTuple):
 def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     """Return the next step of one slot."""
     state = slot.real_state
-    if slot.lives:
+    if slot.lives or slot.is_setting_up:
         return Step.RUN
     is_wanted = slot.has_tests or (wants_agent(slot) and limits.has_tokens)
     is_unchecked = is_wanted and not slot.is_refused
@@ -304,8 +306,9 @@ def _of_ready(
         if slot.state is WorkerState.FAILED and slot.has_worktree
     }
     names = {name: _free_names(name, facts.taken) for name in (agent, *facts.agents)}
+    begun = {slot.task for slot in facts.slots if slot.is_setting_up}
     for task in facts.ready:
-        if task in facts.skipped:
+        if task in facts.skipped or task in begun:
             continue
         if task in failed:
             if roster is not None:

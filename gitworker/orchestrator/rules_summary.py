@@ -133,8 +133,10 @@ def result_of(facts: TaskFacts) -> TaskResult:
     return TaskResult(facts.task, facts.title, result, facts.worker, detail)
 
 
-def action_text(action: Action) -> str:
-    """Return an action that starts an agent as a sentence."""
+def action_text(action: Action, *, sets_up: bool = False) -> str:
+    """Return an action that starts an agent, or first the setup of its worktree, as a sentence."""
+    if sets_up:
+        return f"setting up the worktree of {action.worker} for {action.task}"
     return WORDS[action.step].format(worker=action.worker, task=action.task)
 
 

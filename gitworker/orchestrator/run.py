@@ -37,6 +37,7 @@ from gitworker.orchestrator.jobs.check_job import CheckJob
 from gitworker.orchestrator.jobs.chores import Chores
 from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
 from gitworker.orchestrator.jobs.qa_job import QaJob
+from gitworker.orchestrator.jobs.setups import Setups
 from gitworker.orchestrator.results import (
     LISTED_MAX,
     RunSummary,
@@ -123,6 +124,7 @@ def run(session: Session, order: RunOrder) -> RunSummary:
             while not work.tick():
                 work.wait(waker)
         finally:
+            work.setups.stop()
             work.standby.close()
         return work.summary()
 
@@ -143,8 +145,8 @@ class _Work:
 
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
-        "lines", "order", "picture", "plan", "refused", "scope", "session", "skipped", "spending",
-        "standby", "stopped", "tested", "unfit", "verified", "versions",
+        "lines", "order", "picture", "plan", "refused", "scope", "session", "setups", "skipped",
+        "spending", "standby", "stopped", "tested", "unfit", "verified", "versions",
     )  # fmt: skip
 
     def __init__(
@@ -158,6 +160,7 @@ class _Work:
         self.is_held_up = False
         self.landing: LandJob | None = None
         self.chores = Chores(session, lands=order.lands)
+        self.setups = Setups(session)
         self.checks: dict[str, CheckJob | QaJob] = {}
         self.verified: dict[str, tuple[int, bool]] = {}  # workers with a verdict of an agent
         self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
@@ -184,6 +187,7 @@ class _Work:
         start_notify_job(self.session)  # also for an agent whose sandbox has no network
         self._end_landing()
         self._end_checks()
+        self._end_setups()
         self.chores.tick(starts=not self.interrupts.number)
         with _hold_tick(self.session):
             self._look()
@@ -227,7 +231,10 @@ class _Work:
         """Wait until something has changed, or until the earliest deadline."""
         if (self.plan.actions or self.plan.land or self.plan.check) and not self.is_held_up:
             return  # the last actions made them possible
-        jobs = (*filter(None, [self.landing]), *self.checks.values(), *self.chores.jobs)
+        jobs = (
+            *filter(None, [self.landing]), *self.checks.values(), *self.chores.jobs,
+            *self.setups.running,
+        )  # fmt: skip
         left_s = wait_s(
             (self.plan.wake_at_ms, self.chores.wake_at_ms),
             now=clock.now_ms(),
@@ -294,22 +301,24 @@ class _Work:
         return bool(lasting)
 
     def _act(self, action: Action) -> None:
+        slot = self.picture.slots.get(action.worker)
+        setups = None if self.order.is_single else self.setups
         if action.step in WORDS:
-            self._say(action_text(action))
+            sets_up = setups is not None and setups.comes_first(action, slot and slot.worker)
+            self._say(action_text(action, sets_up=sets_up))
             self.lines.setdefault(action.task, "")
             self.scope.add(action.task)
         try:
             carry_out(
-                self.session, self.order.command, action, self.picture.slots.get(action.worker),
-                standby=self.standby,
+                self.session, self.order.command, action, slot, standby=self.standby,
+                setups=setups,
             )  # fmt: skip
         except GitWorkerError as error:
             self.failures[action.task] += 1
             if passes(error.code, self.failures[action.task]):
                 self.is_held_up = True
             elif not self.interrupts.number:
-                self.skipped[action.task] = error.message
-                self._say(f"{action.task} could not start: {error.message}")
+                self._leave(action.task, error)
             return
         self.begun += action.is_new
 
@@ -323,6 +332,7 @@ class _Work:
             )
         if self.interrupts.number > 1 and not self.stopped:
             self.stopped = True
+            self.setups.stop()
             stop_agents(self.session, self.picture)
         elif self.spending.is_over and SPENT not in self.lines:
             self.lines[SPENT] = why = self.spending.words
@@ -362,6 +372,17 @@ class _Work:
                 reject(self.session._replace(actor=VERIFIER), worker, note=redacted(note))
             except GitWorkerError as error:  # a person was faster, or the work has changed
                 self._say(f"{worker} could not be sent back: {error.message}")
+
+    def _end_setups(self) -> None:
+        """Take the results of ended setups; the task of one that failed is left to a person."""
+        for worker, error in self.setups.take_ended():
+            if error is not None and not self.interrupts.number:
+                self._leave(worker.task, error)
+
+    def _leave(self, task: str, error: GitWorkerError) -> None:
+        """Leave a task that could not start to a person, and say why."""
+        self.skipped[task] = error.message
+        self._say(f"{task} could not start: {error.message}")
 
     def _note_refused(self) -> None:
         """Remember the version in which a worker was refused; forget workers that have moved on."""

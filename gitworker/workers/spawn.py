@@ -51,20 +51,22 @@ class SpawnRequest(NamedTuple):
 
 
 class SpawnedWorker(NamedTuple):
-    """A worker with its new worktree."""
+    """A worker with its new worktree; `setup` is the operation of a setup that has not run yet."""
 
     worker: Worker
     path: str
     branch: Branch
     base: Oid
+    setup: int | None = None
 
 
-def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
+def spawn(session: Session, request: SpawnRequest, *, runs_setup: bool = True) -> SpawnedWorker:
     """Give a worker a task: create branch and worktree, install the hooks, record ASSIGNED.
 
     Raises Refused, NotFound or Conflict before any change; a later failure is rolled back. If the
-    setup commands fail, the worker is FAILED, its worktree stays, and Refused is raised. The caller
-    prints the answer and then starts the pool's background job by `refill_pool`.
+    setup commands fail, the worker is FAILED, its worktree stays, and Refused is raised. Without
+    `runs_setup` the caller runs them. The caller prints the answer and then starts the pool's
+    background job by `refill_pool`.
     """
     require_trusted_setup(session)
     remove_landed_worktree(session, request.worker, start=request.start)
@@ -118,6 +120,8 @@ def spawn(session: Session, request: SpawnRequest) -> SpawnedWorker:
             raise
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
+    if not runs_setup:
+        return SpawnedWorker(worker, path, branch, base, setup)
     run_setup(session, setup, worker)
     return SpawnedWorker(worker, path, branch, base)
 

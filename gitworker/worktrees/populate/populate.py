@@ -96,10 +96,22 @@ def repeat_setup(session: Session, worker: Worker) -> None:
     """Run the setup commands again if they have failed; raise Refused if they still do."""
     if not has_failed_setup(worker.state, worker.last_error):
         return
+    run_setup(session, begin_repeated_setup(session, worker), worker)
+    forget_failed_setup(session, worker)
+
+
+def begin_repeated_setup(session: Session, worker: Worker) -> int | None:
+    """Write the repetition of a failed setup into the journal; None without setup commands.
+
+    Raises Refused if they are not trusted.
+    """
     require_trusted_setup(session)
     with session.store.write() as writer:
-        operation = begin_setup(session, writer, worker)
-    run_setup(session, operation, worker)
+        return begin_setup(session, writer, worker)
+
+
+def forget_failed_setup(session: Session, worker: Worker) -> None:
+    """Forget that the setup of a worker failed, since its repetition passed."""
     with session.store.write() as writer:
         set_worker_error(writer, worker.worker_id, None)
 

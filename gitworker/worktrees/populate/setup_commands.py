@@ -6,12 +6,12 @@ fails, or is killed with its spawn, the worker is FAILED and keeps its worktree.
 
 import os
 import select
-from contextlib import closing, suppress
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.config import Settings
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Refused
+from gitworker.errors import GitWorkerError, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import SETUP_FAILED, is_assigned
 from gitworker.liveness.process_origin import is_local
@@ -36,6 +36,7 @@ from gitworker.verify.verify_run import CommandRun, RunLog, RunResult
 
 TICK_MS = 500
 CHUNK = 1 << 16
+INTERRUPTED = "it was interrupted"
 KILLED = "its spawn was killed while the setup ran"
 
 
@@ -52,34 +53,102 @@ class _SetupTree:
         """Do nothing."""
 
 
-def run_setup_commands(session: Session, operation: int, worker: Worker) -> None:
-    """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.
+class SetupRun:
+    """The running setup commands of a worker's new worktree; each has worktree.setup_timeout_s.
 
-    Their output is written to a log and reported line by line. Raises Refused if one fails; the
-    worker is then FAILED and keeps its worktree. An interrupt counts as a failure and is raised
-    again.
+    Their output is written to a log. `fileno` is readable when they have something to report.
     """
-    reason = "it was interrupted"
-    try:
-        log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=clock.now_ms())
-        with closing(_LogFollower(log.path, session.report)) as follower:
-            ended = _run(session, worker, log, follower)
-            reason = ended.reason
-            log.close("failed" if reason else "passed", ended.duration_ms, reason)
-            last_lines = follower.last_lines()
-    finally:
+
+    def __init__(self, session: Session, operation: int, worker: Worker) -> None:
+        """Start the commands; if that fails, the worker is FAILED and the error is raised."""
+        self.worker = worker
+        self._session = session
+        self._operation = operation
+        self._ended: RunResult | None = None
+        try:
+            stamp = clock.now_ms()
+            self._log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=stamp)
+            self.output = _LogFollower(self._log.path, session.report)
+            self._run = _start(session, worker, self._log)
+        except BaseException:
+            self._settle(INTERRUPTED)
+            raise
+
+    def fileno(self) -> int:
+        """Return the descriptor on which the commands report their progress."""
+        return self._run.fileno()
+
+    def time_left_ms(self) -> int:
+        """Return the time left for the present command."""
+        return self._run.time_left_ms()
+
+    def has_ended(self) -> bool:
+        """Return whether the commands have ended; end them if their time or space is used up."""
+        if self._ended is None:
+            if self._run.has_ended():
+                self._ended = self._run.end()
+            elif self._run.time_left_ms() == 0 or self._run.has_flooded:
+                self._ended = self._run.kill()
+        return self._ended is not None
+
+    def stop(self) -> None:
+        """End running commands; the worker is FAILED then. Safe to repeat."""
+        if self._ended is None:
+            try:
+                self._ended = self._run.kill()._replace(reason=INTERRUPTED)
+                with suppress(GitWorkerError):  # a full disk
+                    self._log.close("failed", self._ended.duration_ms, INTERRUPTED)
+            finally:
+                self.output.close()
+                self._settle(INTERRUPTED)
+
+    def finish(self) -> None:
+        """Record the end of commands that have ended.
+
+        Raises Refused if one failed; the worker is then FAILED and keeps its worktree.
+        """
+        assert self._ended is not None
+        reason = self._ended.reason
+        try:
+            self._log.close("failed" if reason else "passed", self._ended.duration_ms, reason)
+            detail = self.output.last_lines()
+        finally:
+            self.output.close()
+            self._settle(reason)
+        crash_point("setup.closed")
         if reason:
-            _fail(session, operation, worker, f"{SETUP_FAILED}{reason}")
-    _close(session, operation)
-    crash_point("setup.closed")
-    if reason:
-        raise Refused(
-            f"the setup of {worker.worktree} failed: {reason}",
-            f"git worker resume {worker.worker_id}   # repeats it; or drop the worktree: git worker"
-            f" reset {worker.worker_id}; the output is in {log.path}",
-            code="setup_failed",
-            detail=last_lines,
-        )
+            raise Refused(
+                f"the setup of {self.worker.worktree} failed: {reason}",
+                f"git worker resume {self.worker.worker_id}   # repeats it; or drop the worktree:"
+                f" git worker reset {self.worker.worker_id}; the output is in {self._log.path}",
+                code="setup_failed",
+                detail=detail,
+            )
+
+    def _settle(self, reason: str) -> None:
+        """Close the operation, and with a reason make the worker FAILED."""
+        if reason:
+            _fail(self._session, self._operation, self.worker, f"{SETUP_FAILED}{reason}")
+        _close(self._session, self._operation)
+
+
+def run_setup_commands(session: Session, operation: int, worker: Worker) -> None:
+    """Run the setup commands in a worker's new worktree, and report their output line by line.
+
+    Raises Refused if one fails; the worker is then FAILED and keeps its worktree. An interrupt
+    counts as a failure and is raised again.
+    """
+    setup = SetupRun(session, operation, worker)
+    try:
+        poll = select.poll()
+        poll.register(setup, select.POLLIN)
+        while not setup.has_ended():
+            poll.poll(min(TICK_MS, setup.time_left_ms()))
+            setup.output.catch_up()
+        setup.output.catch_up()
+    finally:
+        setup.stop()
+    setup.finish()
 
 
 def finish_setups(session: Session) -> list[Operation]:
@@ -124,8 +193,8 @@ def _origin(operation: Operation) -> Origin:
     return (data.host, data.boot, data.pid_ns)
 
 
-def _run(session: Session, worker: Worker, log: RunLog, follower: "_LogFollower") -> RunResult:
-    """Run the commands to their end, and return the result."""
+def _start(session: Session, worker: Worker, log: RunLog) -> CommandRun:
+    """Start the commands in the worker's worktree."""
     tree = worker.worktree or ""
     env = command_environment(os.environ, {}, tree=tree, scrubbed=LOCAL_ENV)
     env.pop("GITWORKER_VERIFY", None)
@@ -144,20 +213,7 @@ def _run(session: Session, worker: Worker, log: RunLog, follower: "_LogFollower"
         timeout_s=session.settings.worktree_setup_timeout_s,
     )
     crash_point("setup.started")
-    poll = select.poll()
-    poll.register(run, select.POLLIN)
-    try:
-        while not run.has_ended():
-            if run.time_left_ms() == 0 or run.has_flooded:
-                return run.kill()
-            poll.poll(min(TICK_MS, run.time_left_ms()))
-            follower.catch_up()
-    except BaseException:
-        run.kill()
-        raise
-    ended = run.end()
-    follower.catch_up()
-    return ended
+    return run
 
 
 class _LogFollower:
