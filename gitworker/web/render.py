@@ -19,7 +19,6 @@ STATIC = {
     "app.css": "text/css; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
-    "sse.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 

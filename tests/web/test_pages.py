@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitworker.web.render import read_static
 from tests.web.kit import Page
 
 PAGES = ("/", "/inbox", "/queue", "/messages", "/agents", "/tasks", "/tasks/login", "/settings",
@@ -21,3 +22,10 @@ def test_the_count_of_the_inbox_is_small(page: Page) -> None:
 def test_every_page_is_shown(page: Page, path: str) -> None:
     """A page answers with its content."""
     assert page.see(path) or path == "/notices"
+
+
+def test_the_scripts_are_small() -> None:
+    """A page loads 60 kB of scripts at most."""
+    sizes = {name: len(data) for name, data in read_static().items() if name.endswith(".js")}
+    assert set(sizes) == {"app.js", "htmx.min.js"}
+    assert sum(sizes.values()) <= 60_000
