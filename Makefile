@@ -117,7 +117,7 @@ docs: $(READY) ## write the generated pages: command reference, settings, state 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency tests/hostile \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py tests/orchestrator/test_chaos.py \
-		tests/tasks/test_queue_life.py
+		tests/tasks/test_queue_life.py tests/review/test_random_edits.py
 
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)
 	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)
