@@ -271,7 +271,8 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     if cause is None:
         path = find_unwritten(done.complaint, directory)
         if path is not None:
-            cause = explain_unwritten(path, _why_unwritable(path))
+            place = _place_above(path)
+            cause = explain_unwritten(path, _why_unwritable(place), place)
     if cause is None:
         return GitFailed(_headline(args, done), None, detail=done.complaint)
     failure = GitFailed(cause.message, cause.hint, code=cause.code, detail=done.complaint)
@@ -279,11 +280,16 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     return failure
 
 
-def _why_unwritable(path: str) -> str:
-    """Try to write a file beside `path`; return the reason of a failure, "" if it works."""
+def _place_above(path: str) -> str:
+    """Return the nearest directory above `path` that exists."""
     directory = os.path.dirname(path)
     while directory and not os.path.isdir(directory):
         directory = os.path.dirname(directory)
+    return directory
+
+
+def _why_unwritable(directory: str) -> str:
+    """Try to write a file into a directory; return the reason of a failure, "" if it works."""
     probe = f"{directory}/.gitworker-probe-{os.getpid()}"
     try:
         descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)

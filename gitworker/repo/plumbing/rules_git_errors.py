@@ -72,7 +72,8 @@ def find_cause(complaint: str, directory: str) -> FailureCause | None:
             return explain_lock(lock if lock.endswith(".lock") else f"{lock}.lock")
     found = STORE.search(complaint)
     if found is not None:
-        return _of_system("Permission denied", _complete(found["path"], directory))
+        store = _complete(found["path"], directory)
+        return _of_system("Permission denied", store, store)
     found = EMPTY.search(complaint)
     if found is not None:
         path = _complete(found["path"], directory)
@@ -94,7 +95,8 @@ def find_cause(complaint: str, directory: str) -> FailureCause | None:
     for line in complaint.splitlines():
         for reason in CAUSES:
             if line.endswith(reason):
-                return _of_system(reason, _path_in(line, directory))
+                path = _path_in(line, directory)
+                return _of_system(reason, path, _place_of(path, directory))
     return _damage(complaint, directory)
 
 
@@ -143,9 +145,12 @@ def find_unwritten(complaint: str, directory: str) -> str | None:
     return directory if found["path"] is None else _complete(found["path"], directory)
 
 
-def explain_unwritten(path: str, reason: str) -> FailureCause | None:
-    """Return the cause of a failed write that the system explained; None for other reasons."""
-    return _of_system(reason, path) if reason in CAUSES else None
+def explain_unwritten(path: str, reason: str, place: str) -> FailureCause | None:
+    """Return the cause of a failed write that the system explained; None for other reasons.
+
+    `place` is the nearest directory above the file that exists.
+    """
+    return _of_system(reason, path, place) if reason in CAUSES else None
 
 
 def explain_lock(lock: str) -> FailureCause:
@@ -158,12 +163,13 @@ def explain_lock(lock: str) -> FailureCause:
     )
 
 
-def _of_system(reason: str, path: str) -> FailureCause:
+def _of_system(reason: str, path: str, place: str) -> FailureCause:
+    """Return the cause of a failed write; the file may not exist, its directory `place` does."""
     code = CAUSES[reason]
     if code == "no_permission":
-        hint = f"ls -ld {quoted(path)}"
+        hint = f"ls -ld {quoted(place)}"
     else:
-        hint = "ulimit -n" if code == "system" else f"df -h {quoted(path)}"
+        hint = "ulimit -n" if code == "system" else f"df -h {quoted(place)}"
     return FailureCause(f"git cannot write {path}: {reason}", hint, code, REFUSED_STATUS)
 
 
@@ -174,6 +180,10 @@ def _path_in(line: str, directory: str) -> str:
     if named is None or (found is not None and found["bare"] and "/" not in named):
         return directory
     return directory if named.startswith(ALL) else _complete(named, directory)
+
+
+def _place_of(path: str, directory: str) -> str:
+    return path if path == directory else path.rpartition("/")[0] or "/"
 
 
 def _complete(path: str, directory: str) -> str:

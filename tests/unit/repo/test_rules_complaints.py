@@ -61,7 +61,14 @@ def test_a_cause(complaint: str, message: str, code: str, status: int) -> None:
     [
         ("fatal: Unable to create '/r x/a.lock': File exists.", "rm '/r x/a.lock'   # only if "),
         ("error: unable to write file a: No space left on device", "df -h /r/wt"),
-        ("error: unable to create '/r/a.lock': Permission denied", "ls -ld /r/a.lock"),
+        ("fatal: cannot close '/r/pack/x': No space left on device", "df -h /r/pack"),
+        ("error: unable to create '/r/a.lock': Permission denied", "ls -ld /r"),
+        ("error: unable to create '/a.lock': Permission denied", "ls -ld /"),
+        (
+            "error: insufficient permission for adding an object to repository database"
+            " .git/objects",
+            "ls -ld /r/wt/.git/objects",
+        ),
         ("fatal: unable to open /r/pack: Too many open files", "ulimit -n"),
         ("fatal: not a git repository: /r x/.git/worktrees/wt", "git -C '/r x' worker fsck --rep"),
     ],
@@ -98,7 +105,7 @@ def test_an_unexplained_write(complaint: str, path: str | None) -> None:
 
 def test_a_reason_of_the_system() -> None:
     """The error of a trial becomes the cause; a successful trial gives none."""
-    cause = explain_unwritten("/r/.git/x.lock", "No space left on device")
+    cause = explain_unwritten("/r/.git/x.lock", "No space left on device", "/r/.git")
     assert cause is not None
-    assert (cause.code, cause.status) == ("disk", 1)
-    assert explain_unwritten("/r/.git/x.lock", "") is None
+    assert (cause.code, cause.status, cause.hint) == ("disk", 1, "df -h /r/.git")
+    assert explain_unwritten("/r/.git/x.lock", "", "/r/.git") is None
