@@ -220,7 +220,7 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
             f"cannot prepare the state directory {paths.root}: {error.strerror}",
             f"mv {quoted(paths.root)} {quoted(paths.root)}.found"
             if is_taken
-            else f"ls -ld {quoted(paths.root)}/..",
+            else f"ls -ld {quoted(os.path.dirname(paths.root))}",
             code="read_only",
         ) from error
     _make_link(paths, main_top)

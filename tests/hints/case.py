@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pytest
+
 from gitworker.errors import GitWorkerError
 from tests.hints.following import Printed, fill, follow, hints_of, note, perform
 from tests.hints.templates import READS, REMARK, Template
@@ -23,7 +25,8 @@ class Case:
     `at` is the worker in whose worktree the user is, or a path below the main checkout; without it,
     the user is there. `meets` does the work that the remark behind the hint asks for. `instead`:
     the hint takes the place of the command, which would be refused again. `env` is added to the
-    environment.
+    environment. `within` returns the words before each command, which runs with other rights or
+    with other mounts then; the test is skipped if the system does not allow that.
     """
 
     build: Callable[[World], None]
@@ -33,6 +36,7 @@ class Case:
     meets: Callable[[World], None] | None = None
     instead: bool = False
     env: Mapping[str, str] | None = None
+    within: Callable[[World], tuple[str, ...]] | None = None
 
 
 def check(world: World, case: Case) -> None:
@@ -40,6 +44,11 @@ def check(world: World, case: Case) -> None:
     case.build(world)
     place = world.path(case.at) if case.at and "/" not in case.at else world.root / case.at
     printed = Printed([], str(place), None if case.env is None else {**os.environ, **case.env})
+    if case.within is not None:
+        printed.within = case.within(world)
+        tried = perform("true", printed)
+        if tried.status != 0:
+            pytest.skip(tried.err)
     done = perform(fill(case.command), printed)
     found = list(hints_of(done.out, done.err))
     pattern = Template("", case.hint).pattern()

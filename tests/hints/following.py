@@ -64,6 +64,7 @@ class Printed:
     env: Mapping[str, str] | None = None
     again: str | None = None  # the command; None: an error of a use case in the test's process
     said: str = ""
+    within: tuple[str, ...] = ()  # the words before a command: it has other rights, or other mounts
 
 
 @dataclass
@@ -209,6 +210,7 @@ def perform(command: str, printed: Printed) -> Followed:
         not command.startswith("git worker ")
         or {"&", "|", ";", "$", ">", "<"} & set(command)
         or printed.env is not None
+        or printed.within
         or WAITS.search(command)
         or " exec" in command
     ):
@@ -221,8 +223,8 @@ def _in_shell(command: str, printed: Printed) -> Followed:
     env = {**(printed.env or os.environ), "GIT_EDITOR": EDITOR, "PAGER": "cat"}
     waits = WAITS.search(command)
     process = subprocess.Popen(
-        ["/bin/sh", "-c", command], cwd=printed.cwd, env=env, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [*printed.within, "/bin/sh", "-c", command], cwd=printed.cwd, env=env, text=True,
+        errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
     try:

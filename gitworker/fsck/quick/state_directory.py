@@ -39,7 +39,8 @@ def check_directory(repository: Repository) -> Iterator[Finding]:
             f"chmod 700 {quoted(root)}",
         )  # fmt: skip
     elif not os.access(root, os.W_OK):
-        yield fail("state", f"{root} is not writable", f"ls -ld {quoted(root)}")
+        hint = f"df {quoted(root)}   # is its file system mounted read-only?"
+        yield fail("state", f"{root} is not writable", hint)
     else:
         yield ok("state", f"state directory {root}, mode 0700")
     for path in find_misplaced(root):
