@@ -35,7 +35,7 @@ NO_HINTS = {
 WAITS = re.compile(r" (-f|--follow|--watch|--wait|--every|wait|watch|follow|attach|mcp|request)\b")
 READS = re.compile(
     r"^(ls|cat|less|df|ulimit|git( -C \S+)? (status|log|show|reflog|diff|fsck|branch( --list.*)?$"
-    r"|remote -v|ls-remote|worktree list|--version|config --get)"
+    r"|remote -v|ls-remote|worktree list|--version|config --(get|list))"
     r"|git worker ((status|list|show|log|diff|help|agents|path|inbox|doctor|config|validate|wait"
     r"|watch|queue|trust --list|undo --list|claim list|msg (stats|show|poll|follow|search|request)"
     r"|review (?!(comment|edit|drop|send|viewed|handled|resolve|reopen)\b)"

@@ -27,6 +27,7 @@ from gitworker.agents.doctor.rules_problems import (
     common_problems,
     find_version,
     probe_problems,
+    signing_settings,
     version_problems,
 )
 from gitworker.agents.environment.identity import IdentityQuestion
@@ -77,7 +78,8 @@ def diagnose_agents(session: Session) -> AgentDoctor:
     whole = [one for one in installed if not _fails(answers[one.name])]
     probes: dict[str, Probes] = {}
     if whole:
-        with probe_place(session.paths.root, variables, program) as place:
+        settings = signing_settings(session.git_config)
+        with probe_place(session.paths.root, variables, program, settings=settings) as place:
             probes = _probe_all(place, whole)
     found = [_health(one, answers.get(one.name), probes.get(one.name)) for one in adapters]
     return AgentDoctor((*(_without(one, common) for one in found), *broken), common)

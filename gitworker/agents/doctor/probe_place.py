@@ -41,13 +41,18 @@ class ProbePlace:
 
     __slots__ = ("_env", "_git", "_paths", "_store", "_worktree")
 
-    def __init__(self, top: str, identity: Mapping[str, str], program: str | None) -> None:
+    def __init__(
+        self, top: str, identity: Mapping[str, str], program: str | None,
+        *, settings: Mapping[str, str],
+    ) -> None:  # fmt: skip
         root, self._worktree = f"{top}/repo", f"{top}/worktree"
         Git(top).run("init", "-q", root)
         git = Git(root)
-        settings = ("user.name=probe", "user.email=probe@localhost", "commit.gpgSign=false",
-                    "core.hooksPath=/dev/null")  # fmt: skip
-        git.run("commit", "-q", "--allow-empty", "-m", "Start", settings=settings)
+        plain = ("user.name=probe", "user.email=probe@localhost", "commit.gpgSign=false",
+                 "core.hooksPath=/dev/null")  # fmt: skip
+        git.run("commit", "-q", "--allow-empty", "-m", "Start", settings=plain)
+        for key, value in settings.items():
+            git.run("config", key, value)
         git.run("worktree", "add", "-q", "-b", "probe", self._worktree)
         if program is not None:
             git.run("config", ALIAS, alias_value(program))
@@ -95,13 +100,13 @@ class ProbePlace:
 
 @contextmanager
 def probe_place(
-    state: str, identity: Mapping[str, str], program: str | None
+    state: str, identity: Mapping[str, str], program: str | None, *, settings: Mapping[str, str]
 ) -> Iterator[ProbePlace]:
-    """Give a place in the state directory for as long as the block runs."""
+    """Give a place in the state directory, with settings of git, for as long as the block runs."""
     _remove_left(state)
     top = mkdtemp(prefix=PREFIX, dir=state)
     try:
-        place = ProbePlace(top, identity, program)
+        place = ProbePlace(top, identity, program, settings=settings)
         try:
             yield place
         finally:

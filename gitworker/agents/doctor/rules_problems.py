@@ -10,6 +10,9 @@ VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 LINE_MAX = 160
 SANDBOX, SHELL = "sandbox", "shell"
 MCP = "git worker mcp -h   # its tools commit and reach the bus from outside the sandbox"
+SETTINGS = "git config --list --show-origin   # one of these stops each commit"
+# The settings of the repository that the probe, which commits in one of its own, takes over.
+SIGNING = ("commit.gpgsign", "gpg.", "user.signingkey")
 # Settings of the system that forbid the user namespaces of a sandbox: the forbidding value, and the
 # value that allows them.
 NAMESPACE_SETTINGS = {
@@ -125,6 +128,11 @@ def common_problems(
     return tuple(found)
 
 
+def signing_settings(git_config: Mapping[str, str]) -> dict[str, str]:
+    """Return those of git's settings that decide how a commit is signed."""
+    return {key: value for key, value in git_config.items() if key.startswith(SIGNING)}
+
+
 def namespace_repair(system: Mapping[str, str]) -> str | None:
     """Return the command that allows user namespaces, if a setting of the system forbids them."""
     for name, (forbidding, allowing) in NAMESPACE_SETTINGS.items():
@@ -137,4 +145,4 @@ def _commit_repair(probes: Probes) -> str:
     words = probes.commit.complaint.lower()
     if "gpg" in words or "sign" in words:
         return "git config commit.gpgsign false"
-    return MCP if probes.place == SANDBOX else "git commit --allow-empty -m Probe   # shows it all"
+    return MCP if probes.place == SANDBOX else SETTINGS

@@ -12,6 +12,7 @@ from gitworker.agents.doctor.rules_problems import (
     find_version,
     namespace_repair,
     probe_problems,
+    signing_settings,
     version_problems,
 )
 
@@ -72,7 +73,7 @@ def test_refused_commit_and_message() -> None:
     assert "git commit in its sandbox ended with status 128: fatal" in found[0].message
     found = probe_problems(Probes(SHELL, OK, failed, ProbeResult(None)), "get own", {})
     assert [one.repair.split("  ")[0] for one in found] == [
-        "git commit --allow-empty -m Probe", "git worker doctor",
+        "git config --list --show-origin", "git worker doctor",
     ]  # fmt: skip
     assert "a plain shell did not end in time" in found[1].message
 
@@ -82,6 +83,8 @@ def test_signature() -> None:
     unsigned = ProbeResult(128, "", "error: gpg failed to sign the data")
     (problem,) = probe_problems(Probes(SHELL, OK, unsigned, OK), "get own", {})
     assert problem.repair == "git config commit.gpgsign false"
+    settings = {"commit.gpgsign": "true", "gpg.format": "ssh", "commit.template": "x"}
+    assert set(signing_settings(settings)) == {"commit.gpgsign", "gpg.format"}
 
 
 def test_common_problems() -> None:
