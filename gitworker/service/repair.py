@@ -103,13 +103,18 @@ class CareMethods(ServiceBase):
             return detach_here(session, agent)
 
     def recover_interrupted(self) -> Settled:
-        """Finish or roll back every interrupted operation; ask remotes about interrupted pushes."""
+        """Finish or roll back every interrupted operation; ask remotes about interrupted pushes.
+
+        Starts the heartbeat daemon if it was killed.
+        """
         from gitworker.landing.pushing import recover_pushes
+        from gitworker.liveness.unserved import start_missing_daemon
         from gitworker.worktrees.pool.half_made import drop_half_made
 
         with self._settled(create=False) as (session, settled):
             session.store.require_writable()
             drop_half_made(session)
+            start_missing_daemon(session)
             if any(error.code == "push_unknown" for _, error in settled.left):
                 return recover_pushes(session)
             return settled

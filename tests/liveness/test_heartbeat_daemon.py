@@ -19,6 +19,7 @@ from gitworker.store.api import Store
 from gitworker.workers.start import start
 from tests.bus.scene import Scene, no_heartbeat_daemon
 from tests.conftest import git
+from tests.hints.following import Printed, follow, hints_of, note, perform
 from tests.liveness.test_processes import sleeper
 from tests.store.support import wait_until
 
@@ -271,3 +272,19 @@ def with_heartbeat(scene: Scene, since: int) -> set[str]:
     """Return the workers with a heartbeat since then."""
     rows = scene.execute("SELECT agent_id FROM heartbeats WHERE ts_ms >= :since", since=since)
     return {row["agent_id"] for row in rows}
+
+
+def test_a_daemon_that_was_killed(scene: Scene, working: "subprocess.Popen[str]") -> None:
+    """`doctor` reports that no daemon serves a living process, and its command starts one."""
+    for pid in daemons(scene):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_daemon_running(scene.session().paths), "the daemon's end")
+    printed = Printed([], str(scene.root))
+    found = perform("git worker doctor", printed)
+    assert f"auth, whose process ({working.pid}) is alive" in found.out, found
+    hint = "git worker recover"
+    assert hint in hints_of(found.out, found.err)
+    assert follow(printed, hint) is None
+    wait_until(lambda: is_daemon_running(scene.session().paths), "the daemon")
+    assert hint not in hints_of(*perform("git worker doctor", printed)[1:])
+    note(hint, found.out)

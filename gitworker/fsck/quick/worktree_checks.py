@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules import holds_task
-from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
-from gitworker.liveness.supervised_agent import may_be_resumed
+from gitworker.liveness.unserved import served_workers
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.trouble import read_trouble
-from gitworker.observe.workers.rules import SENDS_HEARTBEATS, has_landed
+from gitworker.observe.workers.rules import has_landed
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
@@ -20,7 +19,6 @@ from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
-from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, all_workers
 
 REPAIR = "git worker fsck --repair   # without --repair it only lists the repairs"
@@ -59,33 +57,17 @@ def check_branches(session: Session) -> Iterator[Finding]:
 
 def check_heartbeat_daemon(session: Session) -> Iterator[Finding]:
     """Check that a heartbeat daemon runs for the workers' processes on this machine."""
-    moment = this_moment()
-    alive = [
-        worker
-        for worker in _workers(session)
-        if worker.state in SENDS_HEARTBEATS
-        and is_here(worker, moment)
-        and process_runs(worker, moment, session.paths)
-        and not _is_supervised(session, worker)
-    ]
+    alive = served_workers(session)
     if alive and not is_daemon_running(session.paths):
         names = ", ".join(worker.worker_id for worker in alive[:SHOWN])
         pids = ", ".join(str(worker.pid) for worker in alive[:SHOWN])
         processes = f"process ({pids}) is" if len(alive) == 1 else f"processes ({pids}) are"
         yield warn(
             BEATER, f"no heartbeat daemon is running for {names}, whose {processes} alive",
-            "git worker recover   # every command that reads starts it, too",
+            "git worker recover",
         )  # fmt: skip
     else:
         yield ok(BEATER, "heartbeat daemon is running" if alive else "not needed now")
-
-
-def _is_supervised(session: Session, worker: Worker) -> bool:
-    """Return whether a supervisor runs the worker's agent, and sends its heartbeats."""
-    with session.store.read() as reader:
-        run = find_latest_run(reader, worker.worker_id)
-    is_open = run is not None and run.ended_at_ms is None and run.pid == worker.pid
-    return is_open and run is not None and may_be_resumed(run)
 
 
 def _workers(session: Session) -> list[Worker]:

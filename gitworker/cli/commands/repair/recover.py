@@ -19,8 +19,9 @@ def command(call: CommandLine, worker: str | None) -> int:
     and reports it. Every other command does this as well, except for an interrupted push: only
     `recover` and `merge` ask the remote whether it arrived. An operation that can be neither
     finished nor rolled back yet stays open. It is reported with the obstacle and blocks only
-    operations on the same worker, and the exit status is not 0. With a name, returns a STALE worker
-    to its earlier state: to work or into review.
+    operations on the same worker, and the exit status is not 0. A heartbeat daemon that was killed
+    is started again. With a name, returns a STALE worker to its earlier state: to work or into
+    review.
 
     \b
       git worker recover
