@@ -1,5 +1,6 @@
 """A bare remote that the target lands on, another clone of it, and its possible failures."""
 
+import base64
 import http.server
 import os
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,6 +126,32 @@ def _answers(port: int) -> bool:
 
 
 @contextmanager
+def guarded(folder: Path, *, password: str) -> Iterator[str]:
+    """Give the address of a web server that shows a repository's files to user and password."""
+    require_program("git-remote-http")
+    wanted = base64.b64encode(f"{password}:{password}".encode()).decode()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(folder))
+
+        def do_GET(self) -> None:
+            if self.headers["Authorization"] == f"Basic {wanted}":
+                super().do_GET()
+                return
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            del format, args
+
+    with _listening(Handler) as address:
+        yield address
+
+
+@contextmanager
 def answering(status: int, headers: dict[str, str]) -> Iterator[str]:
     """Give the address of a web server that answers everything with one status."""
     require_program("git-remote-http")
@@ -139,11 +167,18 @@ def answering(status: int, headers: dict[str, str]) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             del format, args
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with _listening(Handler) as address:
+        yield f"{address}/repo.git"
+
+
+@contextmanager
+def _listening(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Give the address of a web server on the loopback."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/repo.git"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         thread.join()

@@ -19,7 +19,8 @@ from gitworker.model.ids import Oid
 from gitworker.progress import Event, OutputLine
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
-from tests.branches.remotes import Upstream, answering, require_program, serving
+from tests.branches.remotes import Upstream, answering, guarded, require_program, serving
+from tests.hints.following import Printed, follow, note
 from tests.workers.world import World, unchanged, wait_until, without_heartbeat_daemon
 
 # A hook in the remote runs in quarantine; it needs this to change anything by itself.
@@ -226,6 +227,38 @@ def test_wrong_credentials(
             with pytest.raises(TransferFailed) as caught:
                 upstream.remote().push(upstream.commit(), expect=Oid(upstream.world.tip("up/main")))
             assert caught.value.code == "remote_authentication"
+
+
+def test_a_password_that_git_asks_for(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Once the user has answered git, whose helper keeps the answer, the remote accepts it."""
+    upstream.bare.git("update-server-info")
+    upstream.world.git("config", "credential.helper", f"store --file={tmp_path}/kept")
+    askpass = tmp_path / "askpass"
+    askpass.write_text("#!/bin/sh\necho secret\n")
+    askpass.chmod(0o755)
+    with guarded(upstream.bare.root, password="secret") as address:
+        upstream.world.git("remote", "set-url", "up", address)
+        with pytest.raises(TransferFailed) as caught:
+            upstream.remote().fetch()
+        hint = str(caught.value.hint).partition("   # ")[0]
+        asked = Printed([], str(upstream.world.root), {**os.environ, "GIT_ASKPASS": str(askpass)})
+        assert follow(asked, hint) is None
+        assert upstream.remote().fetch() == upstream.tip
+    note(hint, caught.value.message)
+
+
+def test_a_fetch_whose_ref_is_locked(upstream: Upstream) -> None:
+    """A lock that a killed git left on the remote-tracking ref is named, and can be deleted."""
+    (upstream.world.root / ".git/refs/remotes/up/main.lock").touch()
+    upstream.theirs()
+    with pytest.raises(TransferFailed) as caught:
+        upstream.remote().fetch()
+    assert caught.value.code == "git_locked"
+    hint = str(caught.value.hint).partition("   # ")[0]
+    assert follow(Printed([], str(upstream.world.root)), hint) is None
+    assert upstream.remote().fetch() == upstream.tip
 
 
 def test_forbidden(upstream: Upstream) -> None:

@@ -9,8 +9,10 @@ from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
 from gitworker.repo.remote.rules_transfer import (
     HINTS,
     TransferCause,
+    TransferFailed,
     explain,
     out_of_time,
+    plain_text,
     read_trouble,
 )
 from gitworker.repo.remote.transfer import transfer
@@ -46,7 +48,19 @@ def fetch_branch(
         raise out_of_time(verb="fetch", remote=remote, branch=branch, limit_s=limit_s)
     if result.status != 0:
         trouble = read_trouble(result.text)
+        if trouble is TransferCause.MOVED:
+            raise _not_recorded(git, result.text, remote=remote, branch=branch)
         if trouble is TransferCause.NO_BRANCH:
             raise NotFound(f"remote {remote} has no branch {branch}", hint)
         raise explain(trouble, verb="fetch", remote=remote, branch=branch, text=result.text)
     return git.require_oid(tracking, "the fetched branch")
+
+
+def _not_recorded(git: Git, text: str, *, remote: str, branch: str) -> TransferFailed:
+    """Return the error of a fetch that cannot move the remote-tracking ref: a lock, or a race."""
+    from gitworker.repo.plumbing.rules_git_errors import find_cause  # regular expressions: 5 ms
+
+    cause = find_cause(text, git.directory)
+    if cause is None:
+        return explain(TransferCause.OTHER, verb="fetch", remote=remote, branch=branch, text=text)
+    return TransferFailed(cause.message, cause.hint, code=cause.code, detail=plain_text(text))

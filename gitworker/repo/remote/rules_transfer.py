@@ -56,7 +56,6 @@ class TransferCause(Enum):
 
 
 CODES = {
-    TransferCause.MOVED: "remote_moved",
     TransferCause.PROTECTED: "remote_protected",
     TransferCause.HOOK: "remote_hook_declined",
     TransferCause.DISK: "remote_disk",
@@ -69,7 +68,6 @@ CODES = {
     TransferCause.OTHER: "transfer_failed",
 }
 WORDS = {
-    TransferCause.MOVED: "{branch} was moved on {remote} at the same time",
     TransferCause.PROTECTED: (
         "branch {branch} is protected on {remote}: pushes to it are not allowed"
     ),
@@ -86,7 +84,6 @@ WORDS = {
     TransferCause.OTHER: "git cannot {verb} {branch}: {remote}",
 }
 HINTS = {
-    TransferCause.MOVED: "git fetch {remote}",
     TransferCause.PROTECTED: (
         "git remote -v   # an administrator of {remote} can lift the protection"
     ),
@@ -128,7 +125,10 @@ def _match(text: str) -> TransferCause:
 def explain(
     trouble: TransferCause, *, verb: str, remote: str, branch: str, text: str
 ) -> TransferFailed:
-    """Return the error with the reason that `verb` (fetch or push) failed, and all output."""
+    """Return the error with the reason that `verb` (fetch or push) failed, and all output.
+
+    A push whose branch was MOVED is tried again, and a fetch names the lock of the ref.
+    """
     names = {"verb": verb, "remote": remote, "branch": branch}
     return TransferFailed(
         WORDS[trouble].format(**names),
