@@ -200,7 +200,7 @@ class Verifier:
                 run = find_verify_run_of_commit(reader, commit)
             tree = run.tree_oid if run else self._session.git.find_oid(commit, "tree")
             if tree is None:
-                raise NotFound(f"commit {commit} does not exist", "git fetch")
+                raise NotFound(f"commit {commit} does not exist", "git fsck   # lists lost objects")
             self._trees[commit] = tree
         return self._trees[commit]
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -15,9 +16,10 @@ from gitworker.repo.rescue.trash import TrashEntry, move_to_trash, restore_from_
 from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import add_worktree
 from gitworker.store.sqlite.migrate import open_database
+from gitworker.verify.verify_worktree import verify_root
 from gitworker.workers.submit import _advance
 from tests.hints.case import Case, by, check, check_error
-from tests.hints.test_usage_hints import W, _working
+from tests.hints.test_usage_hints import W, _fresh, _working
 from tests.hints.test_worker_hints import locked
 from tests.workers.world import World
 
@@ -109,6 +111,8 @@ def no_database(world: World) -> None:
     open_database(f"{world.root}/bus.db")
 
 
+PROGRAM = "git-worker"  # git itself would put another `git` first on PATH
+
 RACES: tuple[tuple[Callable[[World], None], str], ...] = (
     (switched, "git -C {} status"), (moved, "git reflog show {}"), (deleted, W + "fsck"),
     (renamed, "git reflog show {}"), (branch_appears, "git branch --list {}"),
@@ -124,6 +128,47 @@ def test_the_hint_of_a_race_helps(quiet: World, race: Callable[[World], None], h
     with pytest.raises(GitWorkerError) as caught:
         race(quiet)
     check_error(quiet, caught.value, hint)
+
+
+def put_git(world: World, script: str) -> dict[str, str]:
+    """Put a `git` on PATH that runs a script first; return the variable. `$git` is the real one."""
+    real = shutil.which("git")
+    wrapper = world.root.parent / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\ngit={real}\n{script}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    return {"PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
+
+
+def take_git_away(world: World) -> None:
+    """Leave only the real git on PATH."""
+    (world.root.parent / "bin" / "git").unlink()
+
+
+def test_the_hint_of_a_moving_log_helps(quiet: World) -> None:
+    """An export into git loses against a process that moves the ref each time, and works later."""
+    _working(quiet)
+    export = W + "msg export --git"
+    moves = (
+        f'case " $* " in *" commit-tree "*) $git -C {quiet.root} update-ref refs/worker/log'
+        f" $($git -C {quiet.root} commit-tree -m $$ main^{{tree}});; esac"
+    )
+    env, meets = put_git(quiet, moves), take_git_away
+    check(quiet, Case(_fresh, f"{PROGRAM} msg export --git", export, meets=meets, env=env))
+
+
+def test_the_hint_about_a_verify_worktree_helps(quiet: World) -> None:
+    """A verify worktree whose HEAD another process moves is made again once it is deleted."""
+    quiet.advance({"README": "changed\n"})
+    quiet.git("config", "worker.verify.commands", "true")
+    quiet.session()
+    tree = f"{verify_root(quiet.session())}/1"
+    moves = (
+        f'case " $* " in *" worktree add "*) $git "$@" || exit; exec $git -C {tree}'
+        " update-ref --no-deref HEAD main~1;; esac"
+    )
+    env, meets = put_git(quiet, moves), take_git_away
+    check(quiet, Case(_fresh, f"{PROGRAM} verify", "rm -rf {}", meets=meets, env=env))
 
 
 def test_the_hint_of_a_held_export_lock_helps(quiet: World) -> None:

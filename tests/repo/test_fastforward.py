@@ -12,6 +12,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import fast_forward
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.worktrees.worktree_list import find_checkout
+from tests.hints.following import Printed, follow, note
 from tests.repo.forwarding import MAIN, assert_moved, assert_refused, forward, make_repo
 
 
@@ -222,6 +223,27 @@ def test_a_switch_in_the_middle_is_taken_back(
     assert repo.head() == feature
     assert repo.git("status", "--porcelain").split() == ["M", "g", "??", "untracked"]
     assert (repo.root / "g").read_text() == "dirty\n"
+
+
+def test_a_switch_that_cannot_be_taken_back(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If another git holds the index then, the hint is the command that moves the branch back."""
+    old = repo.head("main")
+    repo.git("branch", "feature")
+    switch_before_merge(tmp_path, monkeypatch, "git checkout -q feature")
+    install(repo, "post-merge", "touch .git/index.lock")
+    with pytest.raises(Conflict) as caught:
+        forward(repo)
+    monkeypatch.undo()
+    assert caught.value.code == "wrong_branch_moved"
+    assert repo.head("feature") == repo.head("new")
+    (repo.root / ".git" / "index.lock").unlink()
+    hint = str(caught.value.hint)
+    assert follow(Printed([], str(repo.root)), hint) is None
+    assert (repo.head("feature"), repo.head("main")) == (old, old)
+    assert repo.git("status", "--porcelain") == ""
+    note(hint, caught.value.message)
 
 
 def test_a_switch_to_an_unrelated_branch_moves_nothing(
