@@ -3,7 +3,6 @@
 from collections import Counter
 
 from tests.architecture.fired import FIRED, lines_of, unfired
-from tests.architecture.house import ROOT
 
 FIX = (
     "let a test fire it, and add the line `MACHINE | EVENT | TEST` to tests/architecture/fired.txt"
@@ -16,16 +15,12 @@ def test_every_event_is_fired() -> None:
 
 
 def test_the_table_is_current() -> None:
-    """Each line names an event that exists, once, and a test that exists."""
+    """Each line names an event that exists, once."""
     lines = lines_of(FIRED.read_text())
     twice = [one for one, number in Counter(line[:2] for line in lines).items() if number > 1]
     known = set(unfired(()))
     gone = [line for line in lines if f"{line.machine} {line.event}" not in known]
     assert (twice, gone) == ([], []), f"remove these lines: {twice} {gone}"
-    for line in lines:
-        path, _, name = line.test.partition("::")
-        test = name.partition("[")[0]
-        assert f"def {test}(" in (ROOT / path).read_text(), line.test
 
 
 def test_the_rule_finds_an_event_without_a_test() -> None:
