@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.errors import Conflict, GitWorkerError, Invalid
+from gitworker.errors import GitWorkerError, Invalid
 from gitworker.progress import Notice
 from gitworker.service.open_for_call import ServiceBase
 from gitworker.service.request import open_quickly, open_without_settings
@@ -222,7 +222,7 @@ class CareMethods(ServiceBase):
 
     def export_logs(self, *, in_git: bool = False) -> ExportedLogs:
         """Update bus.jsonl and transitions.jsonl; with `in_git`, commit them to refs/worker/log."""
-        from gitworker.bus.files.export import export_logs
+        from gitworker.bus.files.export import require_export
 
         with self._reading() as session:
             commit = None
@@ -230,12 +230,8 @@ class CareMethods(ServiceBase):
                 from gitworker.bus.files.logs_in_git import commit_logs  # 3 ms, only if wanted
 
                 commit = commit_logs(session)
-            elif not export_logs(session.store, session.paths):
-                raise Conflict(
-                    "another command has held the lock on the log files for too long",
-                    "git worker doctor",
-                    code="locked",
-                )
+            else:
+                require_export(session.store, session.paths)
             return ExportedLogs(session.paths.bus_log, session.paths.transition_log, commit)
 
     def fill_pool(self) -> None:

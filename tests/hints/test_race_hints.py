@@ -171,10 +171,11 @@ def test_the_hint_about_a_verify_worktree_helps(quiet: World) -> None:
     check(quiet, Case(_fresh, f"{PROGRAM} verify", "rm -rf {}", meets=meets, env=env))
 
 
-def test_the_hint_of_a_held_export_lock_helps(quiet: World) -> None:
+@pytest.mark.parametrize("option", ["", " --git"])
+def test_the_hint_of_a_held_export_lock_helps(quiet: World, option: str) -> None:
     """A command that stops while it writes the log files is named, and the export ends after it."""
     _working(quiet)
     holder = os.open(quiet.state_dir / "export.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     fcntl.flock(holder, fcntl.LOCK_EX)
     export = W + "msg export"
-    check(quiet, Case(lambda _: None, f"{export} --git", export, meets=lambda _: os.close(holder)))
+    check(quiet, Case(_fresh, f"{export}{option}", export, meets=lambda _: os.close(holder)))

@@ -75,11 +75,16 @@ def export_logs(store: Store, paths: StatePaths) -> bool:
     lines. No operation waits for that.
     """
     try:
-        with ExportLock(paths):
-            export_held(store, paths)
+        require_export(store, paths)
     except Conflict:
         return False
     return True
+
+
+def require_export(store: Store, paths: StatePaths) -> None:
+    """Update both log files; raise Conflict if a stopped process holds the lock."""
+    with ExportLock(paths):
+        export_held(store, paths)
 
 
 def export_held(store: Store, paths: StatePaths) -> None:
