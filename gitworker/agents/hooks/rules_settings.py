@@ -12,7 +12,12 @@ MARK = "# gitworker"  # ends each of our commands: a comment for the shell
 TIMEOUT_S = 20
 WORKTREE_TIMEOUT_S = 600  # of a new worktree with its setup commands
 WORKTREE_EVENTS = frozenset({"WorktreeCreate", "WorktreeRemove"})
-NEEDS_PERSON = "permission_prompt|idle_prompt|elicitation_dialog"
+# The kinds of Notification. `agent_needs_input`: a question of Claude Code itself, as in its mode
+# `auto`; `worker_permission_prompt`: a permission for a teammate.
+NEEDS_PERSON = (
+    "permission_prompt|idle_prompt|elicitation_dialog|elicitation_url_dialog"
+    "|agent_needs_input|worker_permission_prompt"
+)
 MATCHERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {("claude", "Notification"): NEEDS_PERSON, ("qwen", "Notification"): NEEDS_PERSON}
 )

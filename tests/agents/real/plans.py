@@ -29,6 +29,16 @@ PLANS: Plans = {
     "talk": (Text("I did nothing."),),
     "see": (Shell("git status"), Text("I have seen it.")),
     "ask": (Shell("python3 -c 'print(1)'"), Text("I may.")),
+    "ask-twice": (
+        Shell("python3 -c 'print(1)'"), Shell("python3 -c 'print(2)'"), Text("I may."),
+    ),
+    "escalate": (
+        Call("exec_command", {
+            "cmd": "python3 -c 'print(1)'", "sandbox_permissions": "require_escalated",
+            "justification": "It needs the network.",
+        }),
+        Text("I may."),
+    ),
     "denied": (
         Shell("python3 -c 'open(\"../../../denied\", \"w\")'"),
         Text("I could not do it."),

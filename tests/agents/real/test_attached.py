@@ -1,15 +1,9 @@
 """Our MCP server and our hooks, attached to real agents that the scripted model drives."""
 
-import fcntl
 import json
 import os
-import pty
-import select
 import shutil
-import signal
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
@@ -86,39 +80,6 @@ def test_session_of_a_person(agent: str, machine: AgentMachine, model: ScriptedM
     wait_until(
         lambda: "agent_started" in (machine.root / ".git/worker-state/bus.jsonl").read_text()
     )
-
-
-def test_a_permission_blocks_claude(machine: AgentMachine, hermetic: Path) -> None:
-    """A Claude Code that waits for its user's permission is blocked, and `inbox` lists it."""
-    require_agent("claude")
-    machine.run("spawn", "auth", "t1", "-m", "Add the form")
-    machine.run("agent", "install", "claude")
-    worktree = machine.root / "worktrees" / "t1"
-    settings = {
-        "hasCompletedOnboarding": True, "customApiKeyResponses": {"approved": ["x"]},
-        "projects": {str(worktree): {"hasTrustDialogAccepted": True}},
-    }  # fmt: skip
-    (hermetic / ".claude.json").write_text(json.dumps(settings))
-    words = ("claude", "--permission-mode", "default", "Go [[plan:ask]]")
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(worktree)
-        os.execvpe(words[0], words, {**os.environ, **machine.env, "TERM": "xterm"})
-    try:
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        wait_until(lambda: is_blocked(machine, terminal))
-        assert machine.run("show", "auth", "--json").document["process"]["pid"] == pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(terminal)
-
-
-def is_blocked(machine: AgentMachine, terminal: int) -> bool:
-    """Read the output of a terminal for some time; return whether its agent is blocked then."""
-    while select.select([terminal], [], [], 0.5)[0]:
-        os.read(terminal, 1 << 16)
-    return "blocked auth" in machine.run("inbox").out
 
 
 @pytest.mark.parametrize("agent", [*SANDBOXED_AGENTS, "qwen"])

@@ -43,6 +43,15 @@ def test_the_documented_form(agent: str) -> None:
         assert ("matcher" in entry) == (event == "Notification" and agent != "gemini")
 
 
+@pytest.mark.parametrize("agent", ["claude", "qwen"])
+def test_notifications_that_need_a_person(agent: str) -> None:
+    """A permission, a question and an idle prompt call our hook; other notifications do not."""
+    (entry,) = hook_settings(agent, PROGRAM)["hooks"]["Notification"]
+    kinds = entry["matcher"].split("|")
+    assert {"permission_prompt", "agent_needs_input", "idle_prompt"} <= {*kinds}
+    assert not {"auth_success", "agent_completed", "elicitation_complete"} & {*kinds}
+
+
 def test_only_a_missing_worktree_stops_the_agent() -> None:
     """A failure of our program is hidden from the agent, except for its worktrees."""
     for event, (entry,) in hook_settings("claude", PROGRAM)["hooks"].items():
