@@ -27,6 +27,8 @@ PLANS: Plans = {
         Text("I added hello.txt."),
     ),
     "talk": (Text("I did nothing."),),
+    # Qwen Code shortens a conversation only if that saves tokens.
+    "long": (Text("That was long.", prompt_tokens=5000),),
     "see": (Shell("git status"), Text("I have seen it.")),
     "ask": (Shell("python3 -c 'print(1)'"), Text("I may.")),
     "ask-twice": (

@@ -4,6 +4,7 @@ A newer version of an agent that changes one fails with the row of docs/agent-fa
 that records its calls takes the place of ours.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -169,6 +170,24 @@ def test_untrusted_hooks_of_codex(
     assert done.returncode == 0, done
     assert [*read_calls(tmp_path)] == []
     assert len(model.exchanges) == 2
+
+
+def test_time_limit_of_gemini(machine: AgentMachine, tmp_path: Path) -> None:
+    """Gemini CLI ends a hook after a time limit in milliseconds."""
+    require_agent("gemini")
+    hooks = hook_settings("gemini", "git-worker")["hooks"]
+    before, after = hooks["BeforeAgent"], hooks["AfterAgent"]
+    before[0]["hooks"][0].update(command="exec sleep 600", timeout=1000)
+    after[0]["hooks"][0].update(command=f"sleep 2 && touch {tmp_path}/ended")
+    local = machine.root / AGENTS["gemini"].local
+    local.parent.mkdir()
+    local.write_text(json.dumps({"hooks": {"BeforeAgent": before, "AfterAgent": after}}))
+    done = subprocess.run(
+        RUNS["gemini"], cwd=machine.root, env={**os.environ, **machine.env},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert (tmp_path / "ended").exists()
 
 
 def write_recorder(place: Path) -> Path:
