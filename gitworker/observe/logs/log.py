@@ -23,6 +23,7 @@ from gitworker.observe.logs.events import (
     read_worker_events,
 )
 from gitworker.observe.logs.log_filter import DEFAULT_LIMIT, LogFilter
+from gitworker.observe.logs.rules_screen import shown_rows
 from gitworker.observe.logs.tail import find_agent_log, last_lines
 from gitworker.observe.text import DIM, cut, paint
 from gitworker.store.workers import all_workers
@@ -74,7 +75,8 @@ def read_log(
     if agent_lines:
         path = find_agent_log(session.paths.logs, worker)
         lines, ts_ms = last_lines(path, agent_lines) if path else ([], 0)
-        logged = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
+        rows = shown_rows(lines)[-agent_lines:] if lines else []
+        logged = [log_event(name, row, ts_ms=ts_ms, number=at) for at, row in enumerate(rows, 1)]
         events = tuple(sorted((*events, *logged), key=lambda event: event.ts_ms))
     return Log(name, events, position, is_partial)
 
@@ -139,9 +141,9 @@ class LogFollower:
     def _events(self, found: list[tuple[str, str]]) -> tuple[Event, ...]:
         now = clock.now_ms() if found else 0
         events = []
-        for worker, line in found:
+        for worker, row in ((worker, row) for worker, line in found for row in shown_rows([line])):
             number = self._lines[worker] = self._lines.get(worker, 0) + 1
-            events.append(log_event(worker, line, ts_ms=now, number=number))
+            events.append(log_event(worker, row, ts_ms=now, number=number))
         return tuple(events)
 
     def close(self) -> None:

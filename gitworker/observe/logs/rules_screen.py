@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 TAB = 8
+SCREEN_READ = 1 << 20  # characters; a full-screen program writes many for each that remains
+FULL_SCREEN = ("\x1b[H", "\x1b[2J", "\x1b[?1049h")  # only such a program writes them
 MOVE_AT_MOST = 1000  # rows or columns; a larger number is an error or an attack
 # Control sequences with numbers, other commands (ECMA-48), then the characters between them.
 TOKENS = (
@@ -39,6 +41,17 @@ def rendered(text: str) -> list[str]:
         elif final is not None:
             screen.move(final, numbers)
     return screen.lines()
+
+
+def shown_rows(lines: Sequence[str]) -> list[str]:
+    """Return the rows that lines of a program's log leave on a terminal.
+
+    The blank rows of a full-screen program are left out.
+    """
+    text = "\n".join(lines)
+    if not any(mark in text for mark in FULL_SCREEN):
+        return rendered(text)
+    return [row for row in rendered(text[-SCREEN_READ:]) if row]
 
 
 class _Screen:

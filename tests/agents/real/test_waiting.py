@@ -56,6 +56,22 @@ def test_a_permission_blocks(agent: str, machine: AgentMachine, hermetic: Path) 
     assert blockings(machine) == 1
 
 
+def test_a_permission_blocks_a_run(machine: AgentMachine, hermetic: Path) -> None:
+    """An agent under supervision that asks on its terminal is blocked; `log` has its screen."""
+    require_agent("claude")
+    attach(machine, "claude")
+    trust_worktree(machine, hermetic)
+    program = this_program()
+    assert program is not None
+    with on_screen(machine, (program, "exec", "auth", "--", *SESSIONS["claude"])) as screen:
+        screen.wait_until(lambda: is_blocked(machine))
+        screen.wait_for(QUESTIONS["claude"])
+        screen.press("Enter")
+        screen.wait_until(lambda: not is_blocked(machine))
+        shown = ("log", "auth", "--agent-log", "40")
+        screen.wait_until(lambda: "auth | ● I may.\n" in machine.run(*shown).out)
+
+
 def test_modes_of_claude(machine: AgentMachine, hermetic: Path) -> None:
     """In its mode `auto`, Claude Code is blocked by its first question and by its permissions."""
     require_agent("claude")

@@ -168,6 +168,35 @@ def test_history_with_the_agents_log(session: Session, clock: Clock) -> None:
     assert (last["worker"], last["line"]) == ("auth", "two")
 
 
+SCREEN = "\x1b[2J\x1b[Hfirst\x1b[3;1H● I may.\x1b[2;1Hquestion?\x1b[2K\x1b[40;1Hstatus"
+
+
+def test_history_of_a_full_screen_agent(session: Session) -> None:
+    """The rows that such an agent leaves on its terminal are reported, without its blank ones."""
+    assigned = spawned(session, "auth", "skills")
+    assert assigned.worktree is not None
+    log = Path(assigned.worktree) / ".worker.log"
+    log.write_text(f"{SCREEN}\nresume it\n")
+    for number, rows in (
+        (9, ["first", "● I may.", "status", "resume it"]), (2, ["status", "resume it"]),
+    ):  # fmt: skip
+        found = read_log(session, assigned, agent_lines=number)
+        assert [event.body for event in found.events if event.kind == "log"] == rows
+
+
+def test_following_a_full_screen_agent(session: Session) -> None:
+    """Each row of a screen is a line of its own."""
+    assigned = working(session, "auth", "skills")
+    assert assigned.worktree is not None
+    log = Path(assigned.worktree) / ".worker.log"
+    log.write_text("")
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
+    log.write_text(f"{SCREEN}\nplain\n\n")
+    assert [event.body for event in follower.lines()] == [
+        "first", "● I may.", "status", "plain", "",
+    ]  # fmt: skip
+
+
 def test_commits(session: Session) -> None:
     """A commit is reported with id and subject; a message that resembles one stays a message."""
     assigned = working(session, "auth", "skills")
