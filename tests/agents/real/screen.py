@@ -3,12 +3,15 @@
 import json
 import os
 import select
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from gitworker.agents.adapters.attach_run import ONE_ATTEMPT
 from tests.agents.real.machine import AgentMachine
@@ -81,6 +84,8 @@ def on_screen(
     machine: AgentMachine, words: Sequence[str], variables: Mapping[str, str] | None = None
 ) -> Iterator[Screen]:
     """Run an agent in the worktree of t1 until the block ends."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
     environment = {
         **os.environ, **machine.env, **ONE_ATTEMPT, "TERM": "xterm-256color", **(variables or {}),
     }  # fmt: skip
