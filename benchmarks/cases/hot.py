@@ -20,6 +20,7 @@ VERBS = {
     "hook PostToolUse": ("git-worker", "hook", "PostToolUse"),
     "hook UserPromptSubmit": ("git-worker", "hook", "UserPromptSubmit"),
     "hook SessionStart": ("git-worker", "hook", "SessionStart"),
+    "hook Notification": ("git-worker", "hook", "Notification"),
     "hook Stop": ("git-worker", "hook", "Stop"),
 }
 
