@@ -4,7 +4,7 @@ The removals after a landing are a part of it: `undo` reverts them together, whi
 number of a removal restores only that worktree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -124,6 +124,12 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     except GitWorkerError as error:
         return error
     return None
+
+
+def find_undoable(records: Iterable[ListedRecord], worker: str) -> Record | None:
+    """Return the newest record of a worker that can be undone now."""
+    found = (one.record for one in records if one.refusal is None and worker in one.record.workers)
+    return next(found, None)
 
 
 def refuse_later(session: Session, record: Record) -> GitWorkerError | None:

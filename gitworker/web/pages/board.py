@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gitworker.observe.queue.board_columns import FILTERS, Card, choices, columns, is_chosen
 from gitworker.observe.queue.worker_facts import CardFacts
-from gitworker.web.pages.board_columns import FILTERS, Card, choices, columns, is_chosen
 
 if TYPE_CHECKING:
     from gitworker.web.request import Ask

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
+from gitworker.review.page.shown_changes import show_changes
 from gitworker.web.pages.work.colors import painted
-from gitworker.web.pages.work.shown_changes import show_changes
 
 if TYPE_CHECKING:
     from gitworker.review.page.page import ReviewPage

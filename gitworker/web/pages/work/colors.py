@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from gitworker.review.page.rules_words import changed_words, split_at
 from gitworker.rules_text import printable
-from gitworker.web.pages.work.rules_words import changed_words, split_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gitworker.web.pages.work.rules_words import Range
-    from gitworker.web.pages.work.shown_changes import ShownFile, ShownHunk
+    from gitworker.review.page.rules_words import Range
+    from gitworker.review.page.shown_changes import ShownFile, ShownHunk
 
     Token = tuple[str, str]  # the class of a colour, and the text
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitworker.web.pages.board_columns import column_of
+from gitworker.journal.undo.records import find_undoable
+from gitworker.observe.queue.board_columns import column_of
 from gitworker.web.pages.work import changes
 
 if TYPE_CHECKING:
-    from gitworker.journal.undo.records import Record
     from gitworker.web.request import Ask
 
 RECORDS_READ = 20
@@ -33,13 +33,7 @@ def read(ask: Ask) -> dict[str, Any]:
         **read, "show": shown, "tip": shown.branching.tip if shown.branching else None,
         "facts": ask.site.facts().get(worker),
         "seen": (review.round.tip if review else None) if is_whole else ask.query.get("seen"),
-        "column": column_of(line) if line else None, "undo": _find_undo(ask, worker),
+        "column": column_of(line) if line else None,
+        "undo": find_undoable(ask.service.undo_records(limit=RECORDS_READ), worker),
         "is_whole": is_whole,
     }  # fmt: skip
-
-
-def _find_undo(ask: Ask, worker: str) -> Record | None:
-    """Return the newest operation on a worker that can be undone."""
-    records = ask.service.undo_records(limit=RECORDS_READ)
-    found = (one.record for one in records if one.refusal is None and worker in one.record.workers)
-    return next(found, None)

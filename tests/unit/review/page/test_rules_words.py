@@ -1,6 +1,6 @@
 """The words that differ between a deleted line and the added line that replaces it."""
 
-from gitworker.web.pages.work.rules_words import changed_words, split_at
+from gitworker.review.page.rules_words import changed_words, split_at
 
 
 def test_the_words_of_a_replaced_line() -> None:

@@ -3,11 +3,11 @@
 from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
+from gitworker.observe.queue.board_columns import Card, choices, column_of, columns, is_chosen
 from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.observe.workers.returned import ReturnedWork
 from gitworker.observe.workers.status import WorkerLine
 from gitworker.repo.worktrees.trouble import Trouble
-from gitworker.web.pages.board_columns import Card, choices, column_of, columns, is_chosen
 
 DAY_MS = 86_400_000
 TROUBLE = Trouble("t", "words", "git worker show a")

@@ -1,4 +1,4 @@
-"""The changes of a review as the page shows them: numbered lines with comments inline."""
+"""The changes of a review as the screens show them: numbered lines with comments inline."""
 
 from __future__ import annotations
 

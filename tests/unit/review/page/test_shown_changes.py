@@ -8,10 +8,10 @@ import pytest
 from gitworker.review.comments.anchors import Anchored
 from gitworker.review.comments.rules_place import Lines
 from gitworker.review.page.rules_order import PageFile
+from gitworker.review.page.shown_changes import DiffLine, ShownFile, key_of, show_changes
 from gitworker.review.rules_patch import FilePatch, RawChange, parse_patch
 from gitworker.states.comment_machine import CommentState
 from gitworker.store.reviewing.comments import NEW, OLD, Comment, Place
-from gitworker.web.pages.work.shown_changes import DiffLine, ShownFile, key_of, show_changes
 
 if TYPE_CHECKING:
     from gitworker.review.page.page import ReviewPage
