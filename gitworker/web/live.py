@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import select
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gitworker.errors import GitWorkerError
-from gitworker.service.live.watch import Pause
+from gitworker.service.live.status_thread import StatusThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PING_S = 15.0  # how soon a client that has disappeared is noticed
-AGAIN_S = 2.0
 STREAMS_AT_MOST = 64
 RETRY_MS = 1000
 
@@ -39,8 +35,7 @@ class Hub:
         self._frame: StatusScreen | None = None
         self._id = ""
         self._derived: dict[str, tuple[str, Any]] = {}
-        self._stop_reader, self._stop_writer = os.pipe()
-        self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
+        self._thread = StatusThread(service, self._accept, name="gitworker.web")
 
     def start(self) -> None:
         """Begin to watch; the first status is read before this returns."""
@@ -49,8 +44,7 @@ class Hub:
 
     def close(self) -> None:
         """Stop watching and end every stream."""
-        os.write(self._stop_writer, b".")
-        self._thread.join()
+        self._thread.close()
         for one in self._streams():
             one.end()
 
@@ -104,29 +98,6 @@ class Hub:
                 yield f"event: {kind}\ndata: -\n\n"
             if not await stream.wait(PING_S):
                 yield ": ping\n\n"
-
-    def _watch(self) -> None:
-        pause = Pause(AGAIN_S, {self._stop_reader: select.POLLIN})
-        while not self._is_stopped():
-            try:
-                for frame in self._service.watch_status(every_subject=False, pause=pause):
-                    if self._is_stopped():
-                        return
-                    if frame is not None:
-                        self._accept(frame)
-            except GitWorkerError:  # a busy or deleted database: the page shows the last status
-                pass
-            except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
-                import logging  # 10 ms, only after a bug
-
-                logging.getLogger("gitworker.web").warning(
-                    "the status cannot be read, next try in %d s: %s: %s",
-                    AGAIN_S, type(error).__name__, error,
-                )  # fmt: skip
-            self._is_stopped(after_s=AGAIN_S)
-
-    def _is_stopped(self, *, after_s: float = 0.0) -> bool:
-        return bool(select.select([self._stop_reader], [], [], after_s)[0])
 
     def _accept(self, frame: StatusScreen) -> None:
         text = repr(frame._replace(now_ms=0)).encode("utf-8", "surrogateescape")

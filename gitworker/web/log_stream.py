@@ -1,7 +1,6 @@
 """The log of a worker's agent as events: a thread follows it, the newest lines are sent.
 
-A stream begins with the last lines, so a page that connects again shows the log without a gap. The
-lines are text: terminal codes are interpreted or removed, and control characters are escaped.
+A stream begins with the last lines, so a page that connects again shows the log without a gap.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from gitworker.errors import GitWorkerError
-from gitworker.observe.logs.events import Event
-from gitworker.observe.logs.rules_screen import rendered
-from gitworker.rules_text import printable
-from gitworker.service.live.watch import Pause
+from gitworker.service.live.log_lines import follow_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
     from gitworker.service import Service
 
 LINES_KEPT = 400
-LINE_AT_MOST = 2000
-PAUSE_S = 0.25
 PING_S = 15.0
 
 
@@ -67,33 +60,14 @@ class LogStream:
             self._stopped.set()
 
     def _follow(self) -> None:
-        end = "the log has ended"
-        try:
-            for one in self._service.follow_log(self._worker, limit=1, pause=Pause(PAUSE_S)):
-                if self._stopped.is_set():
-                    return
-                if isinstance(one, Event):
-                    self._add(one)
-                elif one is not None:
-                    end = f"the agent has ended{f': {one.reason}' if one.reason else ''}"
-        except GitWorkerError as error:
-            end = error.message
-        except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
-            import logging  # 10 ms, only after a bug
-
-            logging.getLogger("gitworker.web").warning(
-                "the log of %s cannot be read: %s: %s", self._worker, type(error).__name__, error
-            )
-            end = ""
-        self._end = printable(end)
+        self._end = follow_lines(
+            self._service, self._worker, self._add, self._stopped.is_set, name="gitworker.web"
+        )
         self._wake()
 
-    def _add(self, event: Event) -> None:
-        if event.kind != "log":
-            return
-        for row in rendered((event.body or "")[:LINE_AT_MOST]):
-            self._lines.append(printable(row))
-            self._number += 1
+    def _add(self, rows: list[str]) -> None:
+        self._lines.extend(rows)
+        self._number += len(rows)
         self._wake()
 
     def _wake(self) -> None:

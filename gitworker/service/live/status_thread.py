@@ -1,0 +1,67 @@
+"""A thread that watches the status for a screen or a page that stays open."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from typing import TYPE_CHECKING
+
+from gitworker.errors import GitWorkerError
+from gitworker.service.live.watch import Pause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.observe.workers.status import StatusScreen
+    from gitworker.service.service import Service
+
+AGAIN_S = 2.0
+
+
+class StatusThread:
+    """Calls `accept` with each new status until `close`; `name` is the logger's.
+
+    A busy or deleted database does not end it: it tries again every AGAIN_S.
+    """
+
+    def __init__(
+        self, service: Service, accept: Callable[[StatusScreen], None], *, name: str
+    ) -> None:
+        self._service = service
+        self._accept = accept
+        self._name = name
+        self._stop_reader, self._stop_writer = os.pipe()
+        self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching, after the read that is running."""
+        os.write(self._stop_writer, b".")
+        self._thread.join()
+
+    def _watch(self) -> None:
+        pause = Pause(AGAIN_S, {self._stop_reader: select.POLLIN})
+        while not self._is_stopped():
+            try:
+                for frame in self._service.watch_status(every_subject=False, pause=pause):
+                    if self._is_stopped():
+                        return
+                    if frame is not None:
+                        self._accept(frame)
+            except GitWorkerError:  # a busy or deleted database: the last status stays
+                pass
+            except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
+                import logging  # 10 ms, only after a bug
+
+                logging.getLogger(self._name).warning(
+                    "the status cannot be read, next try in %d s: %s: %s",
+                    AGAIN_S, type(error).__name__, error,
+                )  # fmt: skip
+            self._is_stopped(after_s=AGAIN_S)
+
+    def _is_stopped(self, *, after_s: float = 0.0) -> bool:
+        return bool(select.select([self._stop_reader], [], [], after_s)[0])
