@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError, Internal
+from gitworker.service.outcome_words import refusal_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,5 +86,6 @@ def _outcome(change: Callable[[], Notice]) -> Notice:
 def refusal(error: GitWorkerError) -> Notice:
     """Return an error as a notice."""
     statuses = {2: 400, 3: 409, 4: 404, 70: 500}
-    text = "\n".join(part for part in (error.message, error.detail) if part)
-    return Notice("refused", text, error.hint, statuses.get(error.status, 409), clock.now_ms())
+    return Notice(
+        "refused", refusal_words(error), error.hint, statuses.get(error.status, 409), clock.now_ms()
+    )

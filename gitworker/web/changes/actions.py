@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.errors import Invalid, NotFound
-from gitworker.model.outcome import Landed, NotLanded
+from gitworker.service.outcome_words import landing_outcome
 from gitworker.web.changes import review
 from gitworker.web.changes.forms import NUMBER_DIGITS, done, require_text
 from gitworker.web.jobs import Notice
@@ -13,9 +13,8 @@ from gitworker.web.jobs import Notice
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitworker.model.outcome import Landed, NotLanded
     from gitworker.web.request import Site
-
-SHORT = 10
 
 
 def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
@@ -150,10 +149,7 @@ PAGES: Mapping[str, str] = {
 
 def _landed(results: list[Landed | NotLanded]) -> Notice:
     """Return the outcome of a landing in one notice."""
-    failed = [one for one in results if isinstance(one, NotLanded)]
-    landed = [one for one in results if isinstance(one, Landed)]
-    words = [f"{one.worker_id} landed at {one.commit[:SHORT]}" for one in landed]
-    words += [f"{one.worker_id}: {one.error.message}" for one in failed]
-    if failed:
-        return Notice("refused", "\n".join(words), failed[0].error.hint, 409)
-    return done("\n".join(words) or "no approved work waits to land")
+    found = landing_outcome(results)
+    if found.is_refused:
+        return Notice("refused", found.text, found.hint, 409)
+    return done(found.text)

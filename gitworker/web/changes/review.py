@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.errors import Invalid
-from gitworker.observe.text import count_text
+from gitworker.service.outcome_words import marks_words, review_words
 from gitworker.web.changes.forms import done, read_path, read_text, require_number, require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitworker.review.comments.send import SentReview
     from gitworker.web.jobs import Notice
     from gitworker.web.request import Site
 
@@ -24,7 +23,7 @@ def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     if not at:
         raise Invalid("the approval names no commit; load the page again")
     sent = site.service.send_review(worker, verdict="approved", note=read_text(form, "note"), at=at)
-    return done(f"{worker} is approved{_count(sent)}")
+    return done(review_words(sent))
 
 
 def send(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
@@ -34,9 +33,7 @@ def send(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
         raise Invalid("the review has no verdict")
     note = read_text(form, "note")
     sent = site.service.send_review(worker, verdict=verdict, note=note)
-    if verdict == "commented":
-        return done(f"{worker} has your review{_count(sent)}")
-    return done(f"{worker} was sent back with your request{_count(sent)}")
+    return done(review_words(sent))
 
 
 def comment(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
@@ -88,13 +85,9 @@ def mark(*, clear: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
             raise Invalid("the mark names no file")
         found = site.service.mark_viewed(worker, chosen, clear=clear)
         focus = f"hunk-{hunk}" if hunk else f"name-{form.get('file', '')}"
-        return done(f"{found.viewed} of {count_text(found.total, 'part')} viewed", focus=focus)
+        return done(marks_words(found), focus=focus)
 
     return change
-
-
-def _count(sent: SentReview) -> str:
-    return f", with {count_text(len(sent.comments), 'comment')}" if sent.comments else ""
 
 
 # The last part of the path → the change.
