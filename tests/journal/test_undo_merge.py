@@ -8,7 +8,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.fsck.fsck import run_fsck
-from gitworker.journal.undo.records import list_records
+from gitworker.journal.undo.records import find_undoable, list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
 from tests.hints.following import note
@@ -479,3 +479,17 @@ def test_other_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kin
         assert world.tip("main") == old
         assert read_worktree(world, world.path("auth")) == before
         assert run_fsck(world.session()).findings == ()
+
+
+def test_the_removal_is_a_part_of_the_landing(world: World) -> None:
+    """The operation that a screen offers after a landing is the landing, not the removal."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    found = list_records(world.session(), limit=9)
+    assert [(one.record.kind, one.needs_number) for one in found] == [
+        ("remove", True), ("merge", False), ("approve", False),
+    ]  # fmt: skip
+    offered = find_undoable(found, "auth")
+    assert offered is not None
+    assert offered.kind == "merge"
+    assert find_undoable(found, "docs") is None

@@ -76,20 +76,20 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ListedRecord:
-    """A record, and the reason why it cannot be undone now, or None."""
+    """A record, and the reason why it cannot be undone now, or None.
+
+    `needs_number`: only `undo N` reverts it, as it does the removal of a worktree after a landing.
+    """
 
     record: Record
     refusal: GitWorkerError | None
+    needs_number: bool = False
 
 
 def newest_records(session: Session, *, limit: int) -> list[Record]:
     """Return the newest records that a user made, which `undo` without a number tries in turn."""
     with session.store.read() as reader:
-        made = (
-            one
-            for one in _records(reader)
-            if not undoable(one.operations[0]).needs_number(reader, one.operations[0])
-        )
+        made = (one for one in _records(reader) if not _needs_number(reader, one))
         return list(islice(made, limit))
 
 
@@ -110,8 +110,11 @@ def find_record(session: Session, number: int) -> Record:
 def list_records(session: Session, *, limit: int) -> list[ListedRecord]:
     """Return the newest records, newest first, each with the reason why it cannot be undone now."""
     with session.store.read() as reader:
-        records = list(islice(_records(reader), limit))
-    return [ListedRecord(record, find_refusal(session, record)) for record in records]
+        records = [(one, _needs_number(reader, one)) for one in islice(_records(reader), limit)]
+    return [
+        ListedRecord(record, find_refusal(session, record), needs_number)
+        for record, needs_number in records
+    ]
 
 
 def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
@@ -127,8 +130,15 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
 
 
 def find_undoable(records: Iterable[ListedRecord], worker: str) -> Record | None:
-    """Return the newest record of a worker that can be undone now."""
-    found = (one.record for one in records if one.refusal is None and worker in one.record.workers)
+    """Return the newest record of a worker that can be undone now.
+
+    The removal of its worktree after a landing is a part of the landing.
+    """
+    found = (
+        one.record
+        for one in records
+        if one.refusal is None and not one.needs_number and worker in one.record.workers
+    )
     return next(found, None)
 
 
@@ -178,6 +188,11 @@ def _records(reader: Reader) -> Iterator[Record]:
 def read_record(reader: Reader, operation: Operation) -> Record:
     """Return the record that an operation belongs to."""
     return Record(undoable(operation).members(reader, operation))
+
+
+def _needs_number(reader: Reader, record: Record) -> bool:
+    operation = record.operations[0]
+    return undoable(operation).needs_number(reader, operation)
 
 
 def _is_done(operation: Operation) -> bool:
