@@ -22,14 +22,20 @@ AGAIN_S = 2.0
 class StatusThread:
     """Calls `accept` with each new status until `close`; `name` is the logger's.
 
-    A busy or deleted database does not end it: it tries again every AGAIN_S.
+    A busy or deleted database does not end it: it calls `failed` and tries again every AGAIN_S.
     """
 
     def __init__(
-        self, service: Service, accept: Callable[[StatusScreen], None], *, name: str
+        self,
+        service: Service,
+        accept: Callable[[StatusScreen], None],
+        *,
+        name: str,
+        failed: Callable[[GitWorkerError], None] | None = None,
     ) -> None:
         self._service = service
         self._accept = accept
+        self._failed = failed
         self._name = name
         self._stop_reader, self._stop_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
@@ -52,8 +58,9 @@ class StatusThread:
                         return
                     if frame is not None:
                         self._accept(frame)
-            except GitWorkerError:  # a busy or deleted database: the last status stays
-                pass
+            except GitWorkerError as error:  # a busy or deleted database: the last status stays
+                if self._failed is not None:
+                    self._failed(error)
             except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
                 import logging  # 10 ms, only after a bug
 
