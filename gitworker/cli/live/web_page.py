@@ -3,27 +3,19 @@
 import os
 import sys
 import threading
-from importlib.util import find_spec
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.errors import Unavailable
-from gitworker.service.service import open_repository
+from gitworker.cli.live.person import open_for_screens, require_modules
 
 PIP = "pip install 'gitworker[web]'"
 MODULES = ("starlette", "uvicorn", "jinja2")
-# The repository and the caller are known when the server begins.
-LEFT_OUT = ("GIT_DIR", "GIT_WORK_TREE", "GITWORKER_ID")
 
 
 def serve_page(call: CommandLine, *, port: int, path: str | None, opens: bool) -> None:
     """Serve the page; raise Unavailable without the extra `web`, Refused for a worker."""
-    missing = [name for name in MODULES if find_spec(name) is None]
-    if missing:
-        raise Unavailable(f"the page needs {', '.join(missing)}", PIP, code="no_web")
-    reader = call.service().reader()
-    environment = {name: os.environ[name] for name in os.environ if name not in LEFT_OUT}
-    service = open_repository(reader.directory, identity=reader.identity, environment=environment)
+    require_modules("the page", MODULES, PIP, code="no_web")
+    service, _ = open_for_screens(call)
     from gitworker.web.server import serve  # 150 ms, and it needs the extra
 
     def announce(address: str) -> None:
