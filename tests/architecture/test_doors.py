@@ -78,6 +78,8 @@ DRIVERS = {
     "starlette": ("gitworker/web/", True),
     "uvicorn": ("gitworker/web/", True),
     "jinja2": ("gitworker/web/", True),
+    "textual": ("gitworker/tui/", True),
+    "rich": ("gitworker/tui/", True),
     "pygments": ("gitworker/web/", False),
     "gitworker.store.sqlite": ("gitworker/store/", True),  # others open it by `store.backend`
 }
@@ -187,7 +189,8 @@ def find_drivers(module: Module) -> Iterator[str]:
                 yield f"{module.at(statement)}: {package} belongs in {folder}"
             elif not at_module_level and id(statement) in at_start:
                 yield f"{module.at(statement)}: {package} at module level"
-        if matches(name, NEVER_AT_START) and id(statement) in at_start:
+        own = [one for one in DRIVERS if matches(name, (one,)) and DRIVERS[one][1]]
+        if matches(name, NEVER_AT_START) and id(statement) in at_start and not own:
             yield f"{module.at(statement)}: {name} at module level"
 
 

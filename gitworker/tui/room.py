@@ -1,0 +1,185 @@
+"""The application below its screens: the threads, the newest status, the results of changes."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.app import App
+from textual.message import Message
+
+from gitworker.errors import GitWorkerError, Internal
+from gitworker.service.outcome_words import Outcome, refusal_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from gitworker.observe.queue.worker_facts import CardFacts
+    from gitworker.service import Service
+    from gitworker.service.queue.board import Reader
+    from gitworker.tui.feed import Feed
+
+THREADS = 4
+
+
+class Shown(Protocol):
+    """A screen that shows the status and the outcome of changes."""
+
+    def load(self) -> None:
+        """Read the rows again."""
+
+    def show_notice(self) -> None:
+        """Show the outcome of the last change."""
+
+    def status_changed(self, *, is_shown: bool) -> None:
+        """Show the new status; `is_shown`: no other screen is above this one."""
+
+
+class Done(Message):
+    """Work of a thread has ended; `run` shows its result in the loop of the screens."""
+
+    bubble = False
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        super().__init__()
+        self.run = run
+
+
+class Room(App[int]):
+    """The application. `feed` is already reading; it is closed by the caller.
+
+    Its result is the number of the signal that has ended it, if one has.
+    """
+
+    def __init__(self, service: Service, feed: Feed, reader: Reader) -> None:
+        color = os.environ.get("NO_COLOR")
+        super().__init__()
+        if color is not None:
+            os.environ["NO_COLOR"] = color  # Textual removes it; verify commands need it
+        self.theme = "ansi-dark"  # the terminal's own colours
+        self.service, self.feed, self.reader = service, feed, reader
+        self.needs: int | None = None
+        self.facts: Mapping[str, CardFacts] = {}
+        self.outcome: Outcome | None = None
+        self._changing = 0
+        self._pool = ThreadPoolExecutor(THREADS, "screen")
+        self._is_reading = self._is_due = False
+
+    # ------------------------------------------------------------------ for the screens
+    def shown(self) -> Iterable[tuple[Shown, bool]]:
+        """Return the screens, and whether each is above all others."""
+        raise NotImplementedError
+
+    def show_place(self, name: str) -> None:
+        """Show the board, the inbox or the queue instead of all other screens."""
+        raise NotImplementedError
+
+    def show_worker(self, worker: str) -> None:
+        """Show the review of a worker."""
+        raise NotImplementedError
+
+    def show_help(self) -> None:
+        """Show the keys."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ threads
+    def on_done(self, message: Done) -> None:
+        """Show the result of a thread."""
+        message.run()
+
+    def post(self, run: Callable[[], None]) -> None:
+        """Call `run` in the loop of the screens, from any thread."""
+        self.post_message(Done(run))
+
+    def read(
+        self,
+        read: Callable[[], Any],
+        show: Callable[[Any], None],
+        fail: Callable[[GitWorkerError], None],
+    ) -> None:
+        """Call `read` in a thread, then `show` with its value, or `fail` with its refusal."""
+
+        def work() -> None:
+            try:
+                value = read()
+            except GitWorkerError as error:
+                self.post(partial(fail, error))
+            except Exception as error:  # noqa: BLE001 -- a bug in one view must not end the screens
+                self.post(partial(fail, Internal(f"a bug in gitworker: {error!r}")))
+            else:
+                self.post(partial(show, value))
+
+        try:
+            self._pool.submit(work)
+        except RuntimeError:  # the screens are closing
+            return
+
+    def close_threads(self) -> int:
+        """Start nothing more; return the number of changes that are still running."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return self._changing
+
+    def wait(self) -> None:
+        """Wait for the changes that are still running."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    # ------------------------------------------------------------------ changes
+    def change(self, label: str, change: Callable[[], Outcome]) -> None:
+        """Make a change in a thread and show its outcome."""
+        self._changing += 1
+        self.report(Outcome(f"{label} …"))
+
+        def end(found: Outcome) -> None:
+            self._changing -= 1
+            self.report(found)
+            for one, is_first in self.shown():
+                if is_first:
+                    one.load()
+
+        def refuse(error: GitWorkerError) -> None:
+            end(Outcome(f"{label}: {refusal_words(error)}", error.hint, True))
+
+        self.read(change, end, refuse)
+
+    def report(self, outcome: Outcome | None) -> None:
+        """Show an outcome, or remove the notice."""
+        self.outcome = outcome
+        for one, _ in self.shown():
+            one.show_notice()
+
+    # ------------------------------------------------------------------ the status
+    def follow_status(self) -> None:
+        """Show each new status from now on."""
+        self.feed.listen(lambda: self.post(self._show_status))
+
+    def _show_status(self) -> None:
+        self._read_facts()
+        self._update()
+
+    def _read_facts(self) -> None:
+        """Read the values that change only with the status; once more if it changes meanwhile."""
+        if self._is_reading:
+            self._is_due = True
+            return
+        self._is_reading, self._is_due = True, False
+        service = self.service
+
+        def show(found: tuple[int, Mapping[str, CardFacts]]) -> None:
+            is_new = found != (self.needs, self.facts)
+            self.needs, self.facts = found
+            end(None)
+            if is_new:
+                self._update()
+
+        def end(_error: GitWorkerError | None) -> None:
+            self._is_reading = False
+            if self._is_due:
+                self._read_facts()
+
+        self.read(lambda: (service.count_inbox(), service.worker_facts()), show, end)
+
+    def _update(self) -> None:
+        for one, is_first in self.shown():
+            one.status_changed(is_shown=is_first)

@@ -1,0 +1,261 @@
+"""The widget that shows rows: it renders only the lines on the screen, however many there are.
+
+All text of screens passes here, and nothing else writes text of agents to the terminal: each part
+is made one line without control characters, and is never read as markup.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from gitworker.observe.text_width import width_of
+from gitworker.tui.rows.row import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from textual.events import Click
+    from textual.geometry import Region
+
+    from gitworker.tui.rows.row import AnyRow
+
+STRIPS_KEPT = 1000
+STYLES: dict[str, Style] = {}
+
+
+def style_of(name: str) -> Style:
+    """Return the style with a name, such as `bold red`."""
+    if name not in STYLES:
+        STYLES[name] = Style.parse(name) if name else Style.null()
+    return STYLES[name]
+
+
+class RowView(ScrollView, can_focus=True):
+    """Shows rows with a cursor. `stops_everywhere`: the arrows stop at each row, else at items."""
+
+    DEFAULT_CSS = """
+    RowView { height: 1fr; overflow-x: auto; overflow-y: auto; scrollbar-size: 1 1; }
+    RowView:focus { background-tint: transparent; }
+    """
+    BINDINGS: ClassVar[list[Any]] = []
+
+    class Chosen(Message):
+        """The row under the cursor was clicked twice."""
+
+    def __init__(self, *, stops_everywhere: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.rows: Sequence[AnyRow] = ()
+        self.cursor: int | None = None
+        self.first: int | None = None  # the other end of a range
+        self._stops_everywhere = stops_everywhere
+        self._strips: dict[tuple[int, bool], Strip] = {}
+        self._width = 0
+        self._style: Style | None = None
+
+    def show(self, rows: Sequence[AnyRow]) -> None:
+        """Show rows; the cursor stays at its item, also in other rows, and on the screen."""
+        item = self._item()
+        beyond = 0 if item is None or self.cursor is None else self.cursor - item
+        wanted = None if item is None else self.rows[item].key
+        offset = None if self.cursor is None else self.cursor - self.scroll_offset.y
+        self.rows = rows
+        self._strips.clear()
+        self._width = max((one.width for one in rows), default=0)
+        self.virtual_size = Size(self._width, len(rows))
+        self.first = None
+        found = None if wanted is None else self._find(wanted)
+        if found is not None:
+            found = min(found + beyond, len(rows) - 1)
+        else:
+            found = self._nearest(self.cursor or 0)
+        self.cursor = found
+        if found is not None and offset is not None and 0 <= offset < self.size.height:
+            self.scroll_to(y=found - offset, animate=False, immediate=True)
+        elif found is not None:
+            self._reveal(found)
+        self.refresh()
+
+    @property
+    def key(self) -> Any:
+        """Return the key of the row under the cursor, or of the item that it belongs to."""
+        item = self._item()
+        return None if item is None else self.rows[item].key
+
+    @property
+    def keys(self) -> list[Any]:
+        """Return the keys of the chosen range of rows, in their order."""
+        if self.cursor is None:
+            return []
+        ends = sorted((self.cursor, self.cursor if self.first is None else self.first))
+        chosen = self.rows[ends[0] : ends[1] + 1]
+        return [one.key for one in chosen if one.key is not None] or [self.key]
+
+    def move(self, step: int, *, is_wanted: Callable[[AnyRow], bool] | None = None) -> bool:
+        """Move the cursor to the next row that is wanted, by default a stop; return whether."""
+        wanted = is_wanted or self._is_stop
+        at = -1 if self.cursor is None and step > 0 else (self.cursor or 0)
+        while 0 <= (at := at + step) < len(self.rows):
+            if wanted(self.rows[at]):
+                self.first = None
+                self._go(at)
+                return True
+        if not self._stops_everywhere and is_wanted is None:
+            self.scroll_relative(y=step, animate=False)  # rows without an item at the ends
+        return False
+
+    def extend(self, step: int) -> None:
+        """Move the cursor by one row of the same file, and keep the range from its beginning."""
+        at = (self.cursor or 0) + step
+        if not 0 <= at < len(self.rows) or self.rows[at].is_file:
+            return
+        first = self.cursor if self.first is None else self.first
+        self._go(at)
+        self.first = first
+
+    def page(self, step: int) -> None:
+        """Move by one screen."""
+        at = (self.cursor or 0) + step * max(1, self.size.height - 1)
+        self.first = None
+        at = min(max(at, 0), max(0, len(self.rows) - 1))
+        self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False)
+        found = self._nearest(at)
+        if found is not None:
+            self._go(found)
+
+    def edge(self, step: int) -> None:
+        """Move to the first or the last stop, and show the rows beyond it."""
+        found = self._nearest(0 if step < 0 else len(self.rows))
+        self.first = None
+        if found is not None:
+            self._go(found)
+        self.scroll_to(y=0 if step < 0 else len(self.rows), animate=False, immediate=True)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of a region.
+
+        Textual would compute styles for each line, and take three times as long; it still does so
+        without colours, which it filters there.
+        """
+        if self.app.no_color:
+            return super().render_lines(crop)
+        return [self._line(y, crop.x, crop.right) for y in crop.line_range]
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the screen."""
+        return self._line(y, 0, self.size.width)
+
+    def _line(self, y: int, left: int, right: int) -> Strip:
+        scroll_x, scroll_y = self.scroll_offset
+        at = scroll_y + y
+        if at >= len(self.rows):
+            return Strip.blank(right - left, self._base)
+        return self._strip(at).crop_extend(scroll_x + left, scroll_x + right, self._base)
+
+    @property
+    def _base(self) -> Style:
+        """Return the style of the background; computing it takes as long as rendering a line."""
+        if self._style is None:
+            self._style = self.rich_style
+        return self._style
+
+    def _strip(self, at: int) -> Strip:
+        """Return the whole row, from the cache if it was on the screen before."""
+        known = (at, self._is_chosen(at))
+        strip = self._strips.get(known)
+        if strip is None:
+            base = self._base + style_of("reverse") if known[1] else self._base
+            parts = [
+                Segment(clean(one.text), base + style_of(one.style)) for one in self.rows[at].parts
+            ]
+            length = sum(width_of(one.text) for one in parts)
+            if known[1] and length < self.size.width:
+                parts.append(Segment(" " * (self.size.width - length), base))
+                length = self.size.width
+            strip = Strip(parts, length)
+            if len(self._strips) >= STRIPS_KEPT:
+                self._strips.clear()
+            self._strips[known] = strip
+            if length > self._width and not known[1]:
+                self._width = length
+                self.call_after_refresh(self._widen)
+        return strip
+
+    def _widen(self) -> None:
+        self.virtual_size = Size(self._width, len(self.rows))
+
+    def notify_style_update(self) -> None:
+        """Forget the rendered rows, which have the old colours."""
+        super().notify_style_update()
+        self._style = None
+        self._strips.clear()
+
+    def on_resize(self) -> None:
+        """Render again, because the cursor is as wide as the screen."""
+        self._strips.clear()
+        if self.cursor is not None:
+            self._reveal(self.cursor)
+
+    def on_click(self, event: Click) -> None:
+        """Move the cursor to a row; a second click chooses it."""
+        at = self.scroll_offset.y + event.y
+        if at >= len(self.rows) or not (self._stops_everywhere or self.rows[at].key is not None):
+            return
+        was = self.cursor
+        if event.shift and self._stops_everywhere:
+            first = was
+            self._go(at)
+            self.first = first
+        else:
+            self.first = None
+            self._go(at)
+            if was == at and event.chain > 1:
+                self.post_message(self.Chosen())
+
+    def _go(self, at: int) -> None:
+        self.cursor = at
+        self._reveal(at)
+        self.refresh()
+
+    def _reveal(self, at: int) -> None:
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if at < top:
+            self.scroll_to(y=0 if self._is_at_start(at) else at, animate=False, immediate=True)
+        elif at >= top + height:
+            self.scroll_to(y=at - height + 1, animate=False, immediate=True)
+
+    def _is_at_start(self, at: int) -> bool:
+        """Return whether no stop is before a row, so that the heading above it is shown."""
+        return at < self.size.height and not any(map(self._is_stop, self.rows[:at]))
+
+    def _is_chosen(self, at: int) -> bool:
+        if self.cursor is None or not self.has_focus:
+            return False
+        first = self.cursor if self.first is None else self.first
+        return min(first, self.cursor) <= at <= max(first, self.cursor)
+
+    def _is_stop(self, one: AnyRow) -> bool:
+        return self._stops_everywhere or one.key is not None
+
+    def _item(self) -> int | None:
+        """Return the row of the item that the cursor is on."""
+        if self.cursor is None or not self.rows:
+            return None
+        earlier = range(min(self.cursor, len(self.rows) - 1), -1, -1)
+        return next((at for at in earlier if self.rows[at].key is not None), None)
+
+    def _find(self, key: Any) -> int | None:
+        return next((at for at, one in enumerate(self.rows) if one.key == key), None)
+
+    def _nearest(self, at: int) -> int | None:
+        """Return the first stop from a row on, or the last one before it."""
+        after = (one for one in range(at, len(self.rows)) if self._is_stop(self.rows[one]))
+        earlier = range(min(at, len(self.rows)) - 1, -1, -1)
+        before = (one for one in earlier if self._is_stop(self.rows[one]))
+        return next(after, next(before, None))

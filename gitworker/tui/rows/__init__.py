@@ -1,0 +1,1 @@
+"""Rows of text, made from views of the service."""

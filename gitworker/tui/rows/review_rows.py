@@ -1,0 +1,270 @@
+"""A review as rows: the facts, the evidence, then each file with its comments inline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker.observe.inbox.rules_comments import place_text
+from gitworker.observe.text import count_text, few_files
+from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.rules_words import changed_words, split_at
+from gitworker.review.page.shown_changes import ADD, DEL, NOTE, show_changes
+from gitworker.states.worker_machine import state_words
+from gitworker.tui.rows.list_rows import Verdict
+from gitworker.tui.rows.row import (
+    BAD,
+    BOLD,
+    DIM,
+    GOOD,
+    HEAD,
+    NOTED,
+    SHORT,
+    WORD,
+    AnyRow,
+    Part,
+    age,
+    clean,
+    paragraphs,
+    row,
+    title,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Set
+
+    from gitworker.review.comments.anchors import Anchored
+    from gitworker.review.page.page import ReviewPage
+    from gitworker.review.page.rules_words import Range
+    from gitworker.review.page.shown_changes import ShownChanges, ShownFile, ShownHunk
+
+SIGNS = {ADD: ("+", GOOD), DEL: ("-", BAD), NOTE: ("\\", DIM)}
+BAR = "  ┃ "
+NO_WORDS = (0, 0)
+
+
+class FileKey(NamedTuple):
+    """The key of a file's first row."""
+
+    path: str
+
+
+class HunkKey(NamedTuple):
+    """The key of a hunk's first row; `id` is the name of its viewed mark."""
+
+    path: str
+    id: str
+
+
+class LineKey(NamedTuple):
+    """The key of a line; a side on which it does not exist is None."""
+
+    path: str
+    hunk: str
+    old: int | None
+    new: int | None
+    at: int
+
+
+class CommentKey(NamedTuple):
+    """The key of a comment's first row."""
+
+    number: int
+
+
+class ReviewRows(NamedTuple):
+    """The rows with the facts about them that keys need."""
+
+    rows: list[AnyRow]
+    changes: ShownChanges
+    comments: dict[int, Anchored]
+    drafts: int
+
+
+def review_rows(
+    page: ReviewPage, *, viewed: frozenset[str], toggled: Set[str], width: int
+) -> ReviewRows:
+    """Return the rows of a review; `toggled` are the files and hunks folded against the default."""
+    page = replace(page, viewed=viewed)
+    changes = show_changes(page, limit=1 << 30)
+    rows: list[AnyRow] = [*_head(page, changes), row(), *_evidence(page, width=width)]
+    if changes.said:
+        rows += [row(), title("Comments on the whole change")]
+        rows += [one for said in changes.said for one in _comment(said, width, has_lines=True)]
+    for file in changes.files:
+        rows.append(row())
+        rows += _file(file, toggled, width)
+    comments = {one.comment.id: one for one in page.comments}
+    drafts = sum(is_draft(one.comment.state) for one in page.comments)
+    return ReviewRows(rows, changes, comments, drafts)
+
+
+def _head(page: ReviewPage, changes: ShownChanges) -> Iterator[AnyRow]:
+    worker, now = page.worker, page.round
+    words = state_words(worker.state, worker.stale_from)
+    number = f"round {now.number}" if now.number else "not handed in yet"
+    yield row(Part(f"{worker.worker_id}: {page.title or worker.task_id}", BOLD))
+    yield row(f"{words}; {number}, {worker.branch} onto {page.target}")
+    size = count_text(len(now.commits), "commit")
+    yield row(
+        f"{now.base[:SHORT]}..{now.tip[:SHORT]}, {size}, {changes.viewed} of"
+        f" {count_text(changes.total, 'part')} viewed"
+    )
+    if page.later is not None:
+        yield row(Part(f"the branch is at {page.later[:SHORT]} now", NOTED))
+    if page.looked and page.looked < now.number:
+        yield row(Part(f"you have seen round {page.looked}: s shows the changes since", NOTED))
+    for commit in now.commits:
+        subject = commit.message.split("\n", 1)[0]
+        yield row(Part(f"  {commit.commit[:SHORT]} ", DIM), f"{subject} ({commit.author})")
+    for name, body in (("Task", page.task_text), ("Note", page.note)):
+        if body.strip():
+            yield row()
+            yield title(name)
+            yield from (row("  ", line) for line in body.strip("\n").split("\n"))
+
+
+def _evidence(page: ReviewPage, *, width: int) -> Iterator[AnyRow]:
+    found = page.evidence
+    yield title("Evidence")
+    for command in found.commands:
+        yield row("  verify command: ", command)
+    for run, tail in found.runs:
+        facts = f"commit {run.commit_oid[:SHORT]}, {age(page.now_ms, run.ts_ms)} ago"
+        style = GOOD if run.verdict == "passed" else BAD
+        reason = f": {run.reason}" if run.reason and run.verdict != "passed" else ""
+        yield row(
+            "  verify ", Part(f"{run.verdict}{', flaky' if run.flaky else ''}{reason}", style),
+            Part(f"  {facts}, {run.duration_ms / 1000:.1f} s", DIM), key=Verdict(run.commit_oid),
+        )  # fmt: skip
+        yield from (row(Part(f"    {line}", DIM)) for line in tail)
+    if not found.runs:
+        words = "no verify run on this commit" if found.commands else "no verify commands are set"
+        yield row("  ", words)
+    for name, files in found.conflicts:
+        yield row("  ", Part(f"conflicts with {name}: {few_files(files)}", BAD))
+    if not found.conflicts and not found.missing:
+        yield row("  no conflicts")
+    for holder, claim, path in found.claims:
+        yield row("  ", Part(f"{holder} has claimed {claim}: {path}", NOTED))
+    if found.uncommitted:
+        yield row("  ", Part(f"not committed: {few_files(found.uncommitted)}", BAD))
+    for text in found.missing:
+        yield from paragraphs(text, width=width, style=NOTED, indent="  ")
+
+
+def is_folded(file: ShownFile, toggled: Set[str]) -> bool:
+    """Return whether only the first row of a file is shown."""
+    return (file.folded is not None or file.is_viewed) != (file.path in toggled)
+
+
+def _file(file: ShownFile, toggled: Set[str], width: int) -> Iterator[AnyRow]:
+    added, removed = file.counts
+    folded = is_folded(file, toggled)
+    facts = list(file.facts) + [f"{file.folded}"] * (file.folded is not None)
+    facts += ["viewed"] if file.is_viewed else []
+    yield row(
+        Part("▸ " if folded else "▾ ", DIM), Part(file.path, BOLD), "  ", Part(f"+{added}", GOOD),
+        " ", Part(f"-{removed}", BAD), Part("".join(f", {one}" for one in facts), DIM),
+        key=FileKey(file.path), is_file=True,
+    )  # fmt: skip
+    for said in file.said:
+        yield from _comment(said, width, has_lines=True)
+    if folded:
+        return
+    for hunk in file.hunks:
+        yield from _hunk(file, hunk, toggled, width)
+
+
+def _hunk(file: ShownFile, hunk: ShownHunk, toggled: Set[str], width: int) -> Iterator[AnyRow]:
+    folded = hunk.is_viewed != (hunk.id in toggled)
+    yield row(
+        Part(f"@@ {hunk.place} @@ {hunk.heading}".rstrip(), HEAD),
+        Part("  viewed" if hunk.is_viewed else "", DIM), key=HunkKey(file.path, hunk.id),
+    )  # fmt: skip
+    last = hunk.lines[-1]
+    digits = max(len(str(last.old or 0)), len(str(last.new or 0)), 3)
+    shown = _Hunk(file.path, hunk, digits)
+    for at, line in enumerate(hunk.lines):
+        if not folded:
+            yield LineRow(shown, at)
+        for said in line.said:
+            yield from _comment(said, width, has_lines=folded)
+
+
+class _Hunk:
+    """The lines of a hunk; their words are compared when the first of them is shown."""
+
+    __slots__ = ("_words", "digits", "hunk", "path")
+
+    def __init__(self, path: str, hunk: ShownHunk, digits: int) -> None:
+        self.path, self.hunk, self.digits = path, hunk, digits
+        self._words: dict[int, Range] | None = None
+
+    def text(self, at: int) -> str:
+        """Return the text of a line."""
+        return clean(self.hunk.lines[at].text)
+
+    def words(self, at: int) -> Range:
+        """Return the range of a line that differs from its other version."""
+        if self._words is None:
+            lines = self.hunk.lines
+            self._words = changed_words([(one.kind, clean(one.text)) for one in lines])
+        return self._words.get(at, NO_WORDS)
+
+
+class LineRow:
+    """A line of a diff as a row. It makes its parts when it is shown: most lines never are."""
+
+    __slots__ = ("_at", "_hunk")
+    is_file = False
+
+    def __init__(self, hunk: _Hunk, at: int) -> None:
+        self._hunk, self._at = hunk, at
+
+    @property
+    def key(self) -> LineKey:
+        """Return the key of the line."""
+        hunk = self._hunk.hunk
+        line = hunk.lines[self._at]
+        return LineKey(self._hunk.path, hunk.id, line.old, line.new, self._at)
+
+    @property
+    def width(self) -> int:
+        """Return about the number of columns."""
+        return len(self._hunk.hunk.lines[self._at].text) + 2 * self._hunk.digits + 3
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the numbers, the sign, and the text with the words that differ."""
+        line, digits = self._hunk.hunk.lines[self._at], self._hunk.digits
+        sign, style = SIGNS.get(line.kind, (" ", ""))
+        old = "" if line.old is None else str(line.old)
+        new = "" if line.new is None else str(line.new)
+        other = f"{WORD} {style}"
+        words = split_at(self._hunk.text(self._at), *self._hunk.words(self._at))
+        return (
+            Part(f"{old:>{digits}} {new:>{digits}} ", DIM), Part(sign, style),
+            *(Part(one, other if is_word else style) for is_word, one in words),
+        )  # fmt: skip
+
+
+def _comment(one: Anchored, width: int, *, has_lines: bool) -> Iterator[AnyRow]:
+    comment, place = one.comment, one.comment.place
+    lines = one.lines or place
+    where = place_text(
+        lines and lines.path, place and place.side, lines and [lines.first, lines.last]
+    )
+    state = f"{comment.state}, outdated" if one.is_outdated else str(comment.state)
+    author = "you" if is_draft(comment.state) else comment.reviewer
+    head = Part(f"#{comment.id} {state}", NOTED)
+    yield row(BAR, head, f" {author} on {where}", key=CommentKey(comment.id))
+    if has_lines and place is not None:
+        yield from (row(BAR, Part(f"> {line}", DIM)) for line in place.quoted)
+    yield from paragraphs(comment.text, width=width, indent=BAR)
+    if comment.answer or comment.handled_commit:
+        commit = f" in {comment.handled_commit[:SHORT]}" if comment.handled_commit else ""
+        text = f"author{commit}: {comment.answer or 'handled'}"
+        yield from paragraphs(text, width=width, indent=BAR)
+    if comment.reply:
+        yield from paragraphs(f"reopened: {comment.reply}", width=width, indent=BAR)

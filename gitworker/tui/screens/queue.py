@@ -1,0 +1,65 @@
+"""The queue: its order, the newest windows with their verdicts, and the ways back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gitworker import clock
+from gitworker.service.outcome_words import Outcome, landing_outcome
+from gitworker.tui.keys import QUEUE
+from gitworker.tui.rows.list_rows import Undoable, Verdict, Waiting, queue_rows
+from gitworker.tui.view import Loaded, View, bindings
+
+RECORDS_READ, RECORDS_SHOWN = 20, 8  # a removal after a landing is a part of the landing
+
+
+class QueueView(View):
+    """The landing queue."""
+
+    KEYS = QUEUE
+    BINDINGS: ClassVar[list[Any]] = bindings(QUEUE)
+    TITLE_TEXT = "Queue"
+
+    def read(self, width: int) -> Loaded:
+        """Return the queue and the newest operations that can be undone."""
+        del width
+        listed = self.room.service.undo_records(limit=RECORDS_READ)
+        records = [one for one in listed if not one.needs_number][:RECORDS_SHOWN]
+        queue = self.room.service.queue()
+        return Loaded(queue_rows(queue, records, now_ms=clock.now_ms()), records)
+
+    def action_open(self) -> None:
+        """Review a worker, or show the output of a verification."""
+        from gitworker.tui.screens.text import VerifyView
+
+        key = self.body.key
+        if isinstance(key, Waiting):
+            self.room.show_worker(key.worker)
+        elif isinstance(key, Verdict):
+            self.room.push_screen(VerifyView(key.commit))
+
+    def action_land(self) -> None:
+        """Land the worker under the cursor, or all approved work."""
+        key, service = self.body.key, self.room.service
+        if isinstance(key, Waiting):
+            name = key.worker
+            self.room.change(f"land {name}", lambda: landing_outcome(service.merge([name])))
+            return
+        self.room.change("land all", lambda: landing_outcome(service.merge(everything=True)))
+
+    def action_undo(self) -> None:
+        """Undo the operation under the cursor, or else the newest that can be undone."""
+        key, service = self.body.key, self.room.service
+        if not isinstance(key, Undoable):
+            found = [one.key for one in self.body.rows if isinstance(one.key, Undoable)]
+            if not found:
+                self.refuse("nothing can be undone")
+                return
+            key = found[0]
+        number = key.number
+        self.room.change(f"undo {key.kind}", lambda: Outcome(service.undo(number).message))
+
+    def commands(self) -> Any:
+        """Yield the commands of the queue."""
+        yield "Land", QUEUE[0].effect, self.action_land
+        yield "Undo", QUEUE[1].effect, self.action_undo

@@ -1,0 +1,94 @@
+"""The dialog in which a person writes a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import TextArea
+
+from gitworker.rules_text import printable
+from gitworker.tui.row_view import RowView
+from gitworker.tui.rows.row import BOLD, DIM, Part, row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.events import Paste
+
+
+class Written(NamedTuple):
+    """A text; `is_second`: it was sent by the second way."""
+
+    text: str
+    is_second: bool = False
+
+
+class PlainArea(TextArea):
+    """A field for text; control characters of a paste are escaped."""
+
+    async def _on_paste(self, event: Paste) -> None:
+        event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        await super()._on_paste(event)
+
+
+class WriteScreen(ModalScreen[Written | None]):
+    """Asks for a text: `ways` are the words for Ctrl+S and, if there are two, Ctrl+T."""
+
+    CSS = """
+    WriteScreen { align: center middle; background: ansi_default; }
+    WriteScreen Vertical {
+        width: 90%; max-width: 100; height: 60%; border: round ansi_cyan; background: ansi_default;
+    }
+    WriteScreen RowView { height: auto; max-height: 4; background: ansi_default; }
+    WriteScreen TextArea { height: 1fr; border: none; background: ansi_default; }
+    """
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+s,ctrl+enter", "save", "Save", priority=True),
+        Binding("ctrl+t", "second", "Send as comments", priority=True),
+        Binding("escape", "leave", "Leave", priority=True),
+    ]
+
+    def __init__(self, heading: Sequence[str], *, ways: Sequence[str], text: str = "") -> None:
+        super().__init__()
+        self._heading, self._ways, self._text = heading, ways, text
+
+    def compose(self) -> ComposeResult:
+        """Make the heading, the field and the line of keys."""
+        with Vertical():
+            heading, keys = RowView(id="heading"), RowView(id="ways")
+            heading.can_focus = keys.can_focus = False
+            yield heading
+            yield PlainArea(printable(self._text), soft_wrap=True, id="text")
+            yield keys
+
+    def on_mount(self) -> None:
+        """Fill the parts."""
+        rows = [row(Part(line, DIM if at else BOLD)) for at, line in enumerate(self._heading)]
+        heading = self.query_one("#heading", RowView)
+        heading.styles.height = len(rows)
+        heading.show(rows)
+        names = (*zip(("Ctrl+S", "Ctrl+T"), self._ways, strict=False), ("Esc", "leave"))
+        parts = [part for key, word in names for part in (Part(key, BOLD), Part(f" {word}  ", DIM))]
+        ways = self.query_one("#ways", RowView)
+        ways.styles.height = 1
+        ways.show([row(*parts)])
+        area = self.query_one(PlainArea)
+        area.move_cursor(area.document.end)
+        area.focus()
+
+    def action_save(self) -> None:
+        """Return the text."""
+        self.dismiss(Written(self.query_one(PlainArea).text.strip()))
+
+    def action_second(self) -> None:
+        """Return the text by the second way, if there is one."""
+        if len(self._ways) > 1:
+            self.dismiss(Written(self.query_one(PlainArea).text.strip(), is_second=True))
+
+    def action_leave(self) -> None:
+        """Return nothing."""
+        self.dismiss(None)

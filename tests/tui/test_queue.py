@@ -1,0 +1,86 @@
+"""The queue and the log of an agent."""
+
+import os
+
+from gitworker.service import open_repository
+from tests.tui.kit import Room, play
+from tests.workers.world import World
+
+
+def test_the_order_lands_and_is_undone(world: World) -> None:
+    """m lands all approved work or one worker; u undoes the newest operation or the chosen one."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.approved("css", "theme", {"b": "1\n"})
+    before = world.tip()
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="no landing is running")
+        await room.see("auth", "css", "priority 100", "No window yet.", "approve of css")
+        await room.press("enter", sees="auth: login")
+        await room.press("escape", sees="Windows")
+        await room.press("m", sees="auth landed at")
+        await room.see("merge of auth")
+        await room.press("m", sees="css landed at")
+        await room.see("No approved work waits.")
+        assert world.tip() != before
+        await room.press("u", sees="its landing was undone; it waits for you")
+        await room.choose_item("merge of auth")
+        await room.press("u", sees="main is back at")
+        await room.until(lambda: world.tip() == before)
+
+    play(world, story, size=(100, 50))
+
+
+def test_nothing_to_undo(world: World) -> None:
+    """Without operations u says so, and m lands nothing."""
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="Nothing can be undone.")
+        await room.press("u", sees="nothing can be undone")
+        await room.press("m", sees="no approved work waits to land")
+        await room.run("Undo")
+        await room.run("Land")
+
+    play(world, story)
+
+
+def test_a_failed_verification(world: World) -> None:
+    """The refusal of a landing is shown, and the output of the verification is one key away."""
+    world.git("config", "worker.verify.commands", "echo broken pipe dream; exit 1")
+    world.approved("auth", "login", {"a": "1\n"})
+    service = open_repository(str(world.root))
+    service.trust(service.untrusted_commands())
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="priority 100")
+        await room.press("m", sees="main itself does not pass")
+        await room.see("failed")
+        await room.choose_item("verify the first")
+        await room.press("enter", sees="broken pipe dream")
+
+    play(world, story, size=(100, 50))
+
+
+def test_the_log_follows(world: World) -> None:
+    """o follows the log of a worker's agent; terminal codes in it are text or nothing."""
+    world.spawn("docs", "manual")
+    gate = world.path("docs") / "go"
+    os.mkfifo(gate)
+    evil = r"\033]0;evil\007\033[2Jsecond [red]line[/red]\n"
+    words = f"echo first line; read line < go; printf '{evil}'; seq 1000 1040; echo the last"
+    open_repository(str(world.root)).detach("docs", ["sh", "-c", words])
+
+    async def story(room: Room) -> None:
+        await room.see("docs")
+        await room.press("enter", sees="docs: manual")
+        await room.press("o", sees="Log of docs")
+        await room.see("first line")
+        gate.write_text("go\n")
+        await room.see("the agent has ended")
+        assert "1040" in room.text()
+        assert "1000" not in room.text()
+        await room.press("home", sees="second [red]line[/red]")
+        assert "\x1b" not in room.text()
+        await room.press("escape", sees="docs: manual")
+
+    play(world, story)

@@ -1,0 +1,256 @@
+"""The review screen: comments, viewed marks, decisions, and the ways to the other screens."""
+
+from pathlib import Path
+
+from gitworker.service import open_repository
+from gitworker.workers.cancel import cancel
+from tests.tui.kit import Room, play
+from tests.workers.world import World
+
+APP = "def login():\n    return True\n\n\ndef logout():\n    return False\n"
+
+
+def in_review(world: World) -> Path:
+    """Bring one worker into review, with two files."""
+    return world.in_review("auth", "login", {"src/login.py": APP, "README": "one\n2\nthree\n"})
+
+
+def test_comments_on_lines(world: World) -> None:
+    """Lines, a hunk and the whole change get comments; a draft is changed and deleted."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("0 of 2 parts viewed", "src/login.py")
+        await room.choose("+def login():")
+        await room.press("shift+down", "c", sees="Comment on src/login.py:1-2")
+        await room.write("Why\nboth?")
+        await room.see("┃ #1 draft you on src/login.py:1-2", "┃ both?", "1 to send")
+        await room.choose("-1,3 +1,3")
+        await room.press("c", sees="Comment on README:2 (before")
+        await room.write("Keep it.")
+        await room.see("#2 draft", "2 to send")
+        await room.press("home", "c", sees="Comment on the change as a whole")
+        await room.press("escape")
+        await room.choose("#2 draft")
+        await room.press("c", sees="Comment 2")
+        await room.write(" Please.")
+        await room.see("Keep it. Please.")
+        await room.press("d", sees="comment 2 is deleted")
+        await room.miss("#2 draft")
+        await room.press("d", sees="not on a comment")
+        await room.press("x", sees="not on a comment")
+        await room.press("X", sees="not on a comment")
+
+    play(world, story, worker="auth", size=(100, 50))
+
+
+def test_a_round_of_requests(world: World) -> None:
+    """A request for changes reaches the author; handled comments are resolved and reopened."""
+    in_review(world)
+    author = open_repository(str(world.path("auth")), identity="auth")
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.choose("+def logout():")
+        await room.press("c", sees="Comment on src/login.py:5")
+        await room.write("Rename it.")
+        await room.see("#1 draft")
+        await room.press("r", sees="It is sent with your drafts: 1.")
+        await room.write("One thing.")
+        await room.see("auth was sent back with your request, with 2 comments", "working")
+        world.commit("auth", {"src/login.py": APP.replace("logout", "leave")})
+        author.handle_comment(1, answer="renamed")
+        world.submit("auth")
+        await room.see("other commits than below")
+        assert "def logout" in room.text()
+        await room.press("ctrl+r", sees="round 2")
+        await room.see("author", "renamed")
+        await room.press("s", sees="auth: changes 1..2")
+        await room.see("leave")
+        await room.press("escape", "escape")
+        await room.see("auth: login")
+        await room.choose("#1 handled")
+        await room.press("x", sees="comment 1 is resolved")
+        await room.choose("#1 resolved")
+        await room.press("X", sees="Reopen comment 1")
+        await room.write("Not yet.")
+        await room.see("reopened: Not yet.")
+        await room.press("r", sees="Review of auth")
+        await room.write("", save="ctrl+t")
+        await room.see("auth has your review, with 1 comment")
+
+    play(world, story, worker="auth", size=(110, 60))
+
+
+def test_viewed_marks(world: World) -> None:
+    """v marks a hunk or a file and folds it, and clears the mark; Enter folds and unfolds."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("v", sees="the cursor is on no file")
+        await room.choose("+def login():")
+        await room.press("v", sees="1 of 2 parts viewed")
+        await room.miss("def login")
+        assert "src/login.py" in room.line() or "@@" in room.line()
+        await room.choose("src/login.py")
+        await room.press("enter", sees="@@ -0,0 +1,6 @@  viewed")
+        await room.press("v", sees="0 of 2 parts viewed")
+        await room.see("+def login():")
+        await room.choose("README")
+        await room.press("v", sees="1 of 2 parts viewed")
+        assert room.service.review("auth").viewed
+        await room.press("v", sees="0 of 2 parts viewed")
+        await room.until(lambda: not room.service.review("auth").viewed)
+        await room.press("n", "p", "j", "k")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_approve_land_undo(world: World) -> None:
+    """a approves the commit on the screen, m lands it, u takes the landing back."""
+    in_review(world)
+    before = world.tip()
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("a", sees="auth is approved")
+        await room.see("auth, approved", "u undoes approve")
+        await room.press("m", sees="auth landed at")
+        assert world.tip() != before
+        await room.see("u undoes merge")
+        await room.press("u", sees="main is back at")
+        await room.until(lambda: world.tip() == before)
+        await room.press("escape")
+        await room.miss("main is back at")
+
+    play(world, story, worker="auth", size=(120, 40))
+
+
+def test_land_approves_first(world: World) -> None:
+    """m lands work in review after the approval of the commit on the screen."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("m", sees="auth landed at")
+
+    play(world, story, worker="auth")
+    assert world.show("src/login.py") == APP.strip()
+
+
+def test_an_approval_names_the_commit(world: World) -> None:
+    """The approval of a commit that is no longer the newest is refused, with the hint."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        world.commit("auth", {"late": "1\n"})
+        await room.press("a", sees="hint: git worker")
+        assert room.app.outcome is not None
+        assert room.app.outcome.is_refused
+
+    play(world, story, worker="auth", size=(100, 40))
+    assert world.worker("auth").state.value == "IN_REVIEW"
+
+
+def test_the_evidence(world: World) -> None:
+    """The verdict of the verify commands is in the evidence, and Enter shows the output."""
+    (world.root / "check").write_text("echo all is well\n")
+    world.git("config", "worker.verify.commands", "echo all is well")
+    in_review(world)
+    service = open_repository(str(world.root))
+    service.trust(service.untrusted_commands())
+    service.verify("auth")
+
+    async def story(room: Room) -> None:
+        await room.see("verify command: echo all is well", "verify passed")
+        await room.choose("verify passed")
+        await room.press("enter", sees="Verification of")
+        await room.see("all is well")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_the_conversation(world: World) -> None:
+    """t shows the conversation, and e writes to the worker."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("t", sees="Conversation with auth")
+        await room.press("e", sees="Your message to auth")
+        await room.write("")
+        await room.see("the text is empty")
+        await room.press("e")
+        await room.write("Thanks for the fish.")
+        await room.see("sent to auth", "Thanks for the fish.", "x-note")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_a_worker_without_work(world: World) -> None:
+    """A worker without a task has no changes to review, and the keys say why."""
+    world.working("css", "theme", {"b": "1\n"})
+    cancel(world.session(), "css")
+
+    async def story(room: Room) -> None:
+        await room.see("hint:")
+        for key in ("c", "v", "a", "m"):
+            await room.press(key)
+        await room.see("not read yet")
+        await room.press("s", sees="css: changes since your last look")
+
+    play(world, story, worker="css")
+
+
+def test_orders_to_an_agent(world: World) -> None:
+    """The palette sends orders, and shows the refusal if the agent has ended."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.run("Pause the agent of auth")
+        await room.see("pause")
+        await room.run("Start the agent of auth again")
+        await room.see("the last command of auth is not known")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_the_cursor_stays(world: World) -> None:
+    """The cursor stays on its row while the rows are read again, also inside a comment."""
+    in_review(world)
+    open_repository(str(world.root)).comment("auth", "src/login.py:1", text="one\ntwo\nthree")
+
+    async def story(room: Room) -> None:
+        await room.see("three")
+        await room.choose("two")
+        await room.press("ctrl+r")
+        await room.until(lambda: not room.view.is_reading)
+        assert "two" in room.line()
+        await room.press("home", "j", "k", "k", "up")
+        await room.press("end", "down", "shift+down", "shift+up", "shift+up")
+        assert len(room.body.keys) == 3
+        await room.press("d", sees="not on a comment")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_the_mouse(world: World) -> None:
+    """A click moves the cursor, with Shift it chooses a range; a double click opens the item."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("in review 1")
+        at = next(y for y, one in enumerate(room.text().split("\n")) if "auth  " in one)
+        await room.pilot.click(offset=(5, at), times=2)
+        await room.see("src/login.py")
+        lines = room.text().split("\n")
+        first = next(y for y, one in enumerate(lines) if "+def login" in one)
+        await room.pilot.click(offset=(5, first))
+        assert "def login" in room.line()
+        await room.pilot.click(offset=(5, first + 1), shift=True)
+        await room.press("c", sees="Comment on src/login.py:1-2")
+
+    play(world, story, size=(100, 40))

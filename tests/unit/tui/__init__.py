@@ -1,0 +1,1 @@
+"""Tests of the control room's pure parts."""
