@@ -122,7 +122,15 @@ def copied(world: World) -> None:
     shutil.copytree(world.root, world.root.parent / "copy", symlinks=True)
 
 
+def damaged_bus(world: World) -> None:
+    """Have a directory with a file that is not a bus, and no state directory."""
+    own_bus(world)
+    for path in (world.root / ".worker-state").glob("bus.db*"):
+        path.write_text("junk\n")
+
+
 CASES = {
+    "damaged-bus": Case(damaged_bus, W + "init", "mv {} {}-damaged"),
     "stopped-landing": Case(
         stopped_landing, W + "merge auth", "git -C {} checkout -- {}", meets=cause_ends
     ),

@@ -55,6 +55,13 @@ def _require_adoptable(path: str) -> None:
             "git worker init   # once that program has closed it",
             code="busy",
         ) from None
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        directory = os.path.dirname(path)
+        raise Unavailable(
+            f"{path} is damaged, so it cannot be adopted: {error}",
+            f"mv {quoted(directory)} {quoted(directory)}-damaged   # then: git worker init",
+            code="database_damaged",
+        ) from error
     except apsw.Error as error:
         raise translated(error, path) from error
 
