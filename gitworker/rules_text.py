@@ -36,6 +36,12 @@ def printable(text: str) -> str:
     return "".join(c if c in "\n\t" or is_shown(c) else _escaped(c) for c in text)
 
 
+def label_of(words: str) -> str:
+    """Return the words for a state as a column shows them: `in review` for `is in review`."""
+    verb, _, rest = words.partition(" (")[0].partition(" ")
+    return rest if verb in ("is", "has", "was") else f"{verb} {rest}"
+
+
 def one_line(text: str) -> str:
     r"""Return text as one line, with every invisible character, \n and \t escaped."""
     if is_shown(text):

@@ -108,12 +108,12 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         is_ours = worker.task_id == run.task and worker.pid == run.pid
         if not may_end(worker.state, is_ours=is_ours):
             kind = OF_STATE.get(worker.state, RunOutcome.TAKEN_AWAY)
-            return Outcome(kind, f"{run.worker} is {worker.state}")
-        still = f"{run.worker} is still {worker.state}"
+            return Outcome(kind, worker.in_words)
+        still = _still(worker)
         if ending.why and not ending.pauses:
             stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
             kind = RunOutcome.TIMED_OUT if ending.is_late else RunOutcome.STOPPED
-            return Outcome(kind, f"{run.worker} is {stopped.state}: {reason}")
+            return Outcome(kind, f"{stopped.in_words}: {reason}")
         if worker.waits_for_author:
             return Outcome(RunOutcome.SENT_BACK, f"{still}: its work was sent back")
         if _waits(session, run):
@@ -132,11 +132,16 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         return _hand_in(as_worker, run, ending)
     except GitWorkerError as error:  # another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        text = f"{run.worker} is still {_read_worker(session, run).state}: {error.message}{hint}"
+        text = f"{_still(_read_worker(session, run))}: {error.message}{hint}"
         return Outcome(RunOutcome.NOTHING, text)
     except OSError as error:  # a view could not be written; the end of the run is still recorded
-        state = _read_worker(session, run).state
-        return Outcome(OF_STATE.get(state, RunOutcome.NOTHING), f"{run.worker} is {state}: {error}")
+        worker = _read_worker(session, run)
+        kind = OF_STATE.get(worker.state, RunOutcome.NOTHING)
+        return Outcome(kind, f"{worker.in_words}: {error}")
+
+
+def _still(worker: Worker) -> str:
+    return worker.in_words.replace(" is ", " is still ", 1)
 
 
 def _hand_in(session: Session, run: AgentRun, ending: Ending) -> Outcome:
@@ -151,9 +156,7 @@ def _hand_in(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         if not reported:
             raise
         return _fail(session, run, ending, reported)
-    return Outcome(
-        RunOutcome.HANDED_IN, f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
-    )
+    return Outcome(RunOutcome.HANDED_IN, f"{done.worker.in_words} at {done.commit[:10]}")
 
 
 def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outcome:
@@ -163,7 +166,7 @@ def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outco
         limit = report.failure
         worker = pause(session, run.worker, until_ms=_limit_end(session, run, limit))
         words = limit_text(limit.kind, report.agent, limit.resets_at_ms)
-        text = f"{run.worker} is {worker.state} and waits: {words}"
+        text = f"{worker.in_words} and waits: {words}"
         return Outcome(RunOutcome.WAITING, f"{text}\nhint: git worker resume {run.worker}")
     if report is not None and report.failure is not None and report.failure.is_budget:
         return _pause(session, run, reason)
@@ -171,7 +174,7 @@ def _fail(session: Session, run: AgentRun, ending: Ending, reason: str) -> Outco
     failed = fail(
         session, run.worker, reason=reason, agent_ending="ERROR" if has_no_access else None
     )
-    return Outcome(RunOutcome.FAILED, f"{run.worker} is {failed.state}: {reason}")
+    return Outcome(RunOutcome.FAILED, f"{failed.in_words}: {reason}")
 
 
 def _pause(session: Session, run: AgentRun, reason: str) -> Outcome:
@@ -183,7 +186,7 @@ def _pause(session: Session, run: AgentRun, reason: str) -> Outcome:
     with session.store.read() as reader:
         spent = find_spent(reader, run.task)
     command = spent.command if spent else f"git worker resume {run.worker}"
-    text = f"{run.worker} is {worker.state} and waits: {reason}\nhint: {command}"
+    text = f"{worker.in_words} and waits: {reason}\nhint: {command}"
     return Outcome(RunOutcome.OUT_OF_BUDGET, text)
 
 

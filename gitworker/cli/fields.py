@@ -14,7 +14,7 @@ FILES_SHOWN = 5
 
 def freed_text(freed: FreedWorker) -> str:
     """Return a freed worker's state, the ref that keeps its work, and the command to undo."""
-    lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
+    lines = [freed.worker.in_words]
     if freed.rescue_ref and freed.had_work:
         kept = "work is" if freed.missing is None else "commits are"
         lines.append(f"its {kept} kept under {freed.rescue_ref}")

@@ -94,7 +94,7 @@ def _approve(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _reject(desk: Desk, arguments: dict[str, Any]) -> Answer:
     rejected = desk.service.reject(arguments["worker"], note=arguments["note"])
-    return Answer(f"{rejected.worker_id} is {rejected.state}", as_json(rejected))
+    return Answer(rejected.in_words, as_json(rejected))
 
 
 def _merge(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -121,7 +121,7 @@ def _resume(desk: Desk, arguments: dict[str, Any]) -> Answer:
     begun = desk.service.restart(name)
     if begun is None:
         worker = desk.service.resume(name)
-        return Answer(f"{worker.worker_id} is {worker.state}", as_json(worker))
+        return Answer(worker.in_words, as_json(worker))
     shown = as_json(desk.service.show(name).worker)
     return Answer(f"{begun.worker} runs again: {begun.command}", {**shown, "run": begun._asdict()})
 
@@ -131,7 +131,7 @@ def _wait(desk: Desk, arguments: dict[str, Any]) -> Answer:
         arguments["worker"], arguments.get("for"),
         timeout_s=arguments.get("timeout_s", ANSWER_S), also=desk.stop.descriptors(),
     )  # fmt: skip
-    return Answer(f"{waited.worker} is {waited.state}", as_json(waited))
+    return Answer(waited.in_words, as_json(waited))
 
 
 def _show(desk: Desk, arguments: dict[str, Any]) -> Answer:
@@ -160,7 +160,7 @@ def _reply(desk: Desk, arguments: dict[str, Any]) -> Answer:
 def _cancel(desk: Desk, arguments: dict[str, Any]) -> Answer:
     freed = desk.service.cancel(arguments["worker"])
     kept = f"; its work is kept under {freed.rescue_ref}" if freed.rescue_ref else ""
-    return Answer(f"{freed.worker.worker_id} is {freed.worker.state}{kept}", as_json(freed))
+    return Answer(f"{freed.worker.in_words}{kept}", as_json(freed))
 
 
 def _stop(desk: Desk, arguments: dict[str, Any]) -> Answer:

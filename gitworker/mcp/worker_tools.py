@@ -119,7 +119,7 @@ def _done(desk: Desk, arguments: dict[str, Any]) -> Answer:
     done = desk.service.submit(
         note=arguments.get("note", ""), commit_message=arguments.get("commit_message")
     )
-    lines = [f"{done.worker.worker_id} is {done.worker.state}: {done.commits} commit(s)"]
+    lines = [f"{done.worker.in_words}: {done.commits} commit(s)"]
     if done.conflicts:
         lines += ["the branch conflicts with the target; call sync:", *done.conflicts]
     if done.marked:
@@ -143,7 +143,7 @@ def _comments(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _fail(desk: Desk, arguments: dict[str, Any]) -> Answer:
     failed = desk.service.fail(reason=arguments["reason"])
-    return Answer(f"{failed.worker_id} is {failed.state}", as_json(failed))
+    return Answer(failed.in_words, as_json(failed))
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.text import NOTHING, age_text, listing
+from gitworker.states.task_machine import label_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,7 @@ def read_line(reader: Reader, stored: Workstream, now_ms: int) -> WorkstreamLine
 
 def render_workstreams(lines: Sequence[WorkstreamLine], *, width: int | None, color: bool) -> str:
     """Return one row for each workstream."""
-    rows = [_row(line) for line in lines]
+    rows = [_row(line, is_bare=width is None) for line in lines]
     return listing(HEAD, rows, width=width, color=color, empty="there are no workstreams")
 
 
@@ -112,9 +113,10 @@ def next_command(stored: Workstream) -> str | None:
     }.get(stored.state)
 
 
-def _row(line: WorkstreamLine) -> tuple[str, ...]:
+def _row(line: WorkstreamLine, *, is_bare: bool) -> tuple[str, ...]:
     done, kept = line.done_of
-    counts = ", ".join(f"{number} {name}" for name, number in line.tasks)
+    counted = line.tasks if is_bare else label_counts(line.tasks)
+    counts = ", ".join(f"{number} {name}" for name, number in counted)
     return (
         line.stored.id, line.stored.state.value, f"{done}/{kept}",
         NOTHING if line.running_ms is None else age_text(line.running_ms), counts or NOTHING,

@@ -3,11 +3,12 @@
 Only ADMIN events and USER_CANCELLED lead out of COMPLETED, BLOCKED and CANCELLED.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus as S
+from gitworker.rules_text import label_of
 from gitworker.states.engine import InvalidTransition, Machine, legal_pairs, next_state
 
 __all__ = [
@@ -107,6 +108,20 @@ def has_ended(status: S) -> bool:
 def status_words(status: S) -> str:
     """Return a task's status in words: "is in progress"."""
     return STATUS_WORDS[status]
+
+
+def status_label(status: S) -> str:
+    """Return a task's status as a column shows it: "in progress"."""
+    return label_of(status_words(status))
+
+
+def label_counts(counts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the numbers of tasks by label instead of by status; some statuses share a label."""
+    found: dict[str, int] = {}
+    for status, number in counts:
+        label = status_label(S(status))
+        found[label] = found.get(label, 0) + number
+    return list(found.items())
 
 
 def task_transition(current: S, event: E) -> S:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from gitworker.model.worker import WorkerEvent as E
 from gitworker.model.worker import WorkerState as S
+from gitworker.rules_text import label_of
 from gitworker.states.engine import InvalidTransition, Machine, hint_for, next_state
 
 WORKER_MACHINE: Machine[S, E] = Machine(
@@ -147,11 +148,18 @@ def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = N
     return f"git worker {command.format(worker_id)}"
 
 
-def state_words(state: S, stale_from: S | None = None) -> str:
+def state_words(state: S, stale_from: S | None = None, *, waits_for_author: bool = False) -> str:
     """Return a worker's state in words: "is at work"."""
+    if state == S.WORKING and waits_for_author:
+        return WAITS_FOR_AUTHOR
     if state == S.STALE and stale_from == S.IN_REVIEW:
         return STALE_IN_REVIEW
     return STATE_WORDS[state]
+
+
+def state_label(state: S, stale_from: S | None = None) -> str:
+    """Return a worker's state as a column shows it: "at work"."""
+    return label_of(state_words(state, stale_from))
 
 
 def guard_allows(state: S, event: E, *, stale_from: S | None) -> bool:

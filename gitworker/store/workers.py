@@ -52,6 +52,20 @@ class Worker(NamedTuple):
         """Return the task's id; empty for a worker that has none."""
         return self.task_id or TaskId("")
 
+    @property
+    def words(self) -> str:
+        """Return the state in words: "is in review"."""
+        from gitworker.states.worker_machine import (
+            state_words,  # 5 ms, which the hooks of agents do not pay
+        )
+
+        return state_words(self.state, self.stale_from, waits_for_author=self.waits_for_author)
+
+    @property
+    def in_words(self) -> str:
+        """Return the worker with its state in words: "auth is in review"."""
+        return f"{self.worker_id} {self.words}"
+
 
 def find_worker(reader: Reader, worker: str) -> Worker | None:
     """Return the worker with this id, or None."""

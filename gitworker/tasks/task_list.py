@@ -8,7 +8,7 @@ from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
-from gitworker.states.task_machine import has_ended
+from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
 from gitworker.store.records.task_needs import all_open_needs, open_needs_of
 from gitworker.store.records.task_queue import count_by_project
@@ -104,9 +104,10 @@ def read_tasks(
 def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
     rows = [
-        (one.task, one.status.value, one.worker or NOTHING, one.next_command or NOTHING, one.reason)
+        (one.task, one.status.value if width is None else status_label(one.status),
+         one.worker or NOTHING, one.next_command or NOTHING, one.reason)
         for one in found.tasks
-    ]
+    ]  # fmt: skip
     more = [f"{len(rows)} of {found.total} tasks; --all lists all"] if found.has_more else []
     empty = "no such task: git worker status"
     return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)

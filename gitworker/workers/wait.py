@@ -18,6 +18,7 @@ from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import is_taken
 from gitworker.progress import Notice
+from gitworker.states.worker_machine import state_words
 from gitworker.store.attention.questions import find_question
 from gitworker.store.messages.inboxes import newest_verdict, unanswered_messages
 from gitworker.store.records.landings import find_landing
@@ -64,6 +65,14 @@ class Waited(NamedTuple):
     verdict: Mapping[str, Any] | None
     has_landed: bool
     agent_ended: bool = False
+    stale_from: WorkerState | None = None
+    waits_for_author: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """Return the worker with its state in words: "auth is in review"."""
+        words = state_words(self.state, self.stale_from, waits_for_author=self.waits_for_author)
+        return f"{self.worker} {words}"
 
 
 def wait_for(
@@ -149,7 +158,14 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
     payload = message_fields(verdict, blobs=session.paths.blobs)["payload"] if verdict else None
     shown = payload if isinstance(payload, dict) else None
     return facts, Waited(
-        found.worker_id, found.task_id, found.state, shown, has_landed, agent_ended=facts.is_left
+        found.worker_id,
+        found.task_id,
+        found.state,
+        shown,
+        has_landed,
+        agent_ended=facts.is_left,
+        stale_from=found.stale_from,
+        waits_for_author=found.waits_for_author,
     )
 
 

@@ -239,7 +239,7 @@ def test_time_limit(auth: SupervisedWorker) -> None:
     """An agent that takes longer than its limit is stopped, and that is the reason."""
     answer = auth.exec(f"{COMMIT}; sleep 60", "--time-limit", "0.3")
     assert answer.status == 143
-    assert "auth is FAILED: the time limit of 0.3 s was reached" in answer.err
+    assert "auth has failed: the time limit of 0.3 s was reached" in answer.err
     assert events(auth) == ["TIMEOUT"]
     assert auth.exec("true").status == 0  # the next agent continues
 
@@ -285,7 +285,7 @@ def test_a_wait_without_an_agent(auth: SupervisedWorker) -> None:
         "error: worker auth does not continue: its agent ended without handing anything in\n"
         "hint: git worker resume auth "
     )
-    assert ok(root, "wait", "auth") == "auth is WORKING, and its agent has ended"
+    assert ok(root, "wait", "auth") == "auth is at work, and its agent has ended"
     question = ("x-question", '{"question": "Which port?"}', "--to", "hq", "--correlation", "t1")
     ok(root, "--as", "auth", "msg", "send", *question)
     (seq,) = auth.world.query("SELECT MAX(seq) FROM messages WHERE type = 'x-question'")[0]

@@ -83,7 +83,7 @@ def test_spawn_with_a_command(root: Path) -> None:
     words = ("spawn", "docs", "-m", "Build it\n", "--", "sh", "-c", script, "sh", "{prompt}")
     answer = run(root, *words, env=env)
     assert answer.status == 0, answer
-    assert "docs is IN_REVIEW" in answer.err
+    assert "docs is in review" in answer.err
     assert (root / "worktrees/build-it/new").read_text() == "Build it\n"
     assert "/elsewhere" not in run(root, "exec", "auth", "--", "env", env=env).out
 

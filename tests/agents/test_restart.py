@@ -51,7 +51,7 @@ def test_without_a_known_command(auth: SupervisedWorker) -> None:
     by_hand.kill()
     by_hand.wait()
     answer = run(auth.world.root, "resume", "auth")
-    assert (answer.status, answer.out) == (0, "auth is WORKING\n")
+    assert (answer.status, answer.out) == (0, "auth is at work\n")
     hint = "git worker resume auth -d -- CMD"
     assert f"no agent works as auth; start one: {hint}\n" in answer.err
     assert auth.world.worker("auth").pid is None

@@ -20,6 +20,7 @@ from tests.cli.kit import DEADLINE_S, ok, run
 from tests.workers.world import wait_until, without_heartbeat_daemon
 
 FAILED, REVIEW, WORKING = "FAILED", "IN_REVIEW", "WORKING"
+IN_WORDS = {FAILED: "has failed", REVIEW: "is in review", WORKING: "is still at work"}
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,7 @@ def test_the_effect_of_an_end(auth: SupervisedWorker, script: str, status: int, 
     answer = auth.exec(script)
     assert answer.status == status, answer
     assert auth.state() == state
-    still = "still " if state == "WORKING" else ""
-    assert f"auth is {still}{state}" in answer.err
+    assert f"auth {IN_WORDS[state]}" in answer.err
     (found,) = auth.runs()
     assert found["ended_at_ms"]
     assert found["exit_status"] == status
@@ -55,7 +55,7 @@ def test_the_end_of_an_agent_whose_work_was_sent_back(auth: SupervisedWorker, st
     assert answer.status == status, answer
     assert auth.state() == WORKING
     assert auth.world.worker("auth").waits_for_author
-    assert "auth is still WORKING: its work was sent back" in answer.err
+    assert "auth waits for its author: its work was sent back" in answer.err
 
 
 def test_an_agent_that_answers_no_verdict(auth: SupervisedWorker) -> None:
@@ -63,7 +63,7 @@ def test_an_agent_that_answers_no_verdict(auth: SupervisedWorker) -> None:
     auth.exec(COMMIT)
     ok(auth.world.root, "reject", "auth", "-m", "more")
     answer = auth.exec(":")
-    assert "auth is still WORKING: nothing was committed since its work was sent back" in answer.err
+    assert "auth is still at work: nothing was committed since its work was sent back" in answer.err
     assert auth.state() == WORKING
     auth.exec(COMMIT)
     assert auth.state() == REVIEW
@@ -186,7 +186,7 @@ def test_json(auth: SupervisedWorker) -> None:
     document = answer.document
     assert (document["worker"], document["exit_status"], document["run"]) == ("auth", 2, 1)
     assert document["outcome"] == "failed"
-    assert document["message"] == "auth is FAILED: it ended with status 2"
+    assert document["message"] == "auth has failed: it ended with status 2"
     assert auth.log.read_text() == "hello\n"
     ok(auth.world.root, "cancel", "auth")
     refused = run(auth.world.root, "exec", "auth", "--json", "--", "true")
@@ -354,7 +354,7 @@ def test_a_task_that_waits_keeps_its_worker(auth: SupervisedWorker) -> None:
         process.stdin = None
         assert process.wait(DEADLINE_S) == 3
         assert process.stderr
-        assert b"auth is still WORKING: t1 is paused or waits" in process.stderr.read()
+        assert b"auth is still at work: t1 is paused or waits" in process.stderr.read()
     assert auth.world.states("auth", "t1") == ("WORKING", "WAITING_INPUT")
     with auth.running("sleep", "60") as process:
         auth.order("stop", "never mind")

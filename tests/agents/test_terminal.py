@@ -113,7 +113,7 @@ def test_keys_are_the_agents(auth: SupervisedWorker, screen: Screen) -> None:
 def test_at_a_terminal_the_worker_is_ones_own_again(auth: SupervisedWorker, screen: Screen) -> None:
     """If an agent at a terminal leaves its worker WORKING, the worker is bound to the user."""
     with without_heartbeat_daemon(auth.world), at(screen, auth, "true") as process:
-        screen.see(b"auth is still WORKING")
+        screen.see(b"auth is still at work")
         assert process.wait(DEADLINE_S) == 0
     heir = auth.world.worker("auth")
     assert heir.pid == os.getpid()

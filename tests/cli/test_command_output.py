@@ -32,14 +32,14 @@ def test_assign_after_landing(scene: Scene) -> None:
 def test_start(scene: Scene) -> None:
     """Start prints the state and the process."""
     scene.spawn("auth", "t1")
-    expected = f"auth is WORKING (process {scene.agent_pid})\n"
+    expected = f"auth is at work (process {scene.agent_pid})\n"
     assert scene.run("start", "auth", "--pid", str(scene.agent_pid)) == Answer(0, expected, "")
 
 
 def test_done(scene: Scene) -> None:
     """Done prints the number of submitted commits, and submit is the same command."""
     scene.commit(scene.working(), "new.txt")
-    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    expected = "auth is in review: 1 commit up to <short>\n"
     assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, expected, "")
 
 
@@ -48,7 +48,7 @@ def test_done_in_the_worktree_commits(scene: Scene) -> None:
     worktree = scene.working()
     (worktree / "left").write_text("over\n")
     answer = scene.run("done", "--commit", "-m", "Write it", cwd=worktree)
-    assert answer == Answer(0, "auth is IN_REVIEW: 1 commit up to <short>\n", "")
+    assert answer == Answer(0, "auth is in review: 1 commit up to <short>\n", "")
     assert git(worktree, "log", "-1", "--format=%s") == "Write it"
 
 
@@ -60,7 +60,7 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
         "warning: the branch conflicts with the target in:\n  README\n"
         "hint: git worker sync --as auth\n"
     )
-    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    expected = "auth is in review: 1 commit up to <short>\n"
     assert scene.run("done", "auth") == Answer(0, expected, warning)
 
 
@@ -71,7 +71,7 @@ def test_done_warns_of_conflict_markers(scene: Scene) -> None:
         "warning: conflict markers (<<<<<<<) are committed in:\n  a b\n"
         "hint: git worker diff auth 'a b'\n"
     )
-    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    expected = "auth is in review: 1 commit up to <short>\n"
     assert scene.run("done", "auth") == Answer(0, expected, warning)
     assert "+<<<<<<< HEAD" in scene.run("diff", "auth", "a b").out
 
@@ -79,7 +79,7 @@ def test_done_warns_of_conflict_markers(scene: Scene) -> None:
 def test_approve(scene: Scene) -> None:
     """Approve of a branch that is already on the target prints the commit."""
     scene.submitted()
-    assert scene.run("approve", "auth") == Answer(0, "auth is APPROVED at <short>\n", "")
+    assert scene.run("approve", "auth") == Answer(0, "auth is approved at <short>\n", "")
 
 
 def test_approve_after_a_rebase(scene: Scene) -> None:
@@ -87,7 +87,7 @@ def test_approve_after_a_rebase(scene: Scene) -> None:
     scene.submitted()
     scene.commit(scene.root, "other.txt")
     expected = (
-        "auth is APPROVED at <short>\n"
+        "auth is approved at <short>\n"
         "before the rebase: refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
     assert scene.run("approve", "auth", "-m", "Good") == Answer(0, expected, "")
@@ -97,7 +97,7 @@ def test_reject(scene: Scene) -> None:
     """Reject sends the worker back to work."""
     scene.submitted()
     answer = scene.run("reject", "auth", "-m", "A test is missing")
-    assert answer == Answer(0, "auth is WORKING\n", "")
+    assert answer == Answer(0, "auth waits for its author\n", "")
 
 
 def test_approve_counts_late_commits(scene: Scene) -> None:
@@ -107,7 +107,7 @@ def test_approve_counts_late_commits(scene: Scene) -> None:
         scene.commit(worktree, f"late-{count}")
         assert scene.run("approve", "auth", "--at", "auth/t1") == Answer(
             0,
-            "auth is APPROVED at <short>\n"
+            "auth is approved at <short>\n"
             f"{words} came after it was handed in: git worker diff auth\n",
             "",
         )
@@ -157,13 +157,12 @@ def test_cancel_and_undo(scene: Scene) -> None:
     """Cancel names the rescue ref and the command that undoes it, and undo restores the work."""
     worktree = scene.submitted()
     (worktree / "untracked").write_text("kept\n")
-    expected = (
-        "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
-    )
+    kept = "its work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+    expected = f"auth has no task\n{kept}"
     assert scene.run("cancel", "auth") == Answer(0, expected, "")
     assert not worktree.exists()
     assert scene.run("undo") == Answer(
-        0, "undid cancel: t1 is back with auth, which is IN_REVIEW\n", ""
+        0, "undid cancel: t1 is back with auth, which is in review\n", ""
     )
     assert (worktree / "untracked").read_text() == "kept\n"
 
@@ -172,11 +171,10 @@ def test_fail_and_reset(scene: Scene) -> None:
     """Fail keeps the worktree, reset frees the worker and keeps its work."""
     worktree = scene.working()
     scene.commit(worktree, "half.txt")
-    assert scene.run("fail", "-m", "No idea", cwd=worktree) == Answer(0, "auth is FAILED\n", "")
+    assert scene.run("fail", "-m", "No idea", cwd=worktree) == Answer(0, "auth has failed\n", "")
     assert worktree.exists()
-    expected = (
-        "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
-    )
+    kept = "its work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+    expected = f"auth has no task\n{kept}"
     assert scene.run("reset", "auth") == Answer(0, expected, "")
 
 
@@ -184,7 +182,7 @@ def test_recycle(scene: Scene) -> None:
     """Recycle makes a completed worker idle."""
     scene.approved()
     ok(scene.root, "merge", "auth")
-    assert scene.run("recycle", "auth") == Answer(0, "auth is IDLE\n", "")
+    assert scene.run("recycle", "auth") == Answer(0, "auth has no task\n", "")
 
 
 def test_recover_with_nothing_to_do(scene: Scene) -> None:

@@ -53,7 +53,7 @@ def test_a_workers_inbox(scene: Scene) -> None:
     assert texts == [
         "x-note hq 0s: of login",
         "x-note hq 0s: to you",
-        "review_result hq 0s: changes_requested: Add a test",
+        "review_result hq 0s: changes requested: Add a test",
         "git worker done   # after your next commit",
         "cmd hq 0s: stop: lunch",
         "git worker done   # or: git worker fail -m <reason>",
@@ -144,14 +144,14 @@ def test_the_inbox_waits(scene: Scene) -> None:
 def test_wait_for_a_state(scene: Scene) -> None:
     """Wait returns at once if the state is reached, as soon as it is, or fails after the time."""
     worktree = scene.working("auth", "login")
-    assert run(scene.root, "wait", "auth", "--for", "working").out == "auth is WORKING\n"
+    assert run(scene.root, "wait", "auth", "--for", "working").out == "auth is at work\n"
     late = run(scene.root, "wait", "auth", "--for", "landed", "--timeout", "0.1")
     words = "error: waited 0.1 s for the landing: worker auth is at work"
     assert late == Answer(1, "", f"{words}\nhint: git worker show auth\n")
     scene.commit(worktree, "new")
     with running(scene.root, "wait", "auth") as waiting:
         ok(worktree, "done")
-        assert read_line(waiting) == "auth is IN_REVIEW\n"
+        assert read_line(waiting) == "auth is in review\n"
     with running(worktree, "wait", "--for", "verdict", "--json") as waiting:
         ok(scene.root, "reject", "auth", "-m", "Again")
         verdict = json.loads(read_line(waiting))
@@ -167,11 +167,11 @@ def test_wait_for_a_landing(scene: Scene) -> None:
     """Wait sees a landing, and a verdict that has come before."""
     scene.approved("auth", "login")
     assert (
-        run(scene.root, "wait", "auth", "--for", "verdict").out == "auth is APPROVED (approved)\n"
+        run(scene.root, "wait", "auth", "--for", "verdict").out == "auth is approved (approved)\n"
     )
     with running(scene.root, "wait", "auth", "--for", "landed") as waiting:
         ok(scene.root, "merge", "auth")
-        assert read_line(waiting) == "auth is COMPLETED (approved)\n"
+        assert read_line(waiting) == "auth has landed (approved)\n"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ def test_a_project(scene: Scene) -> None:
     }  # fmt: skip
     ok(scene.root, "task", "add", "a", "--project", "web")
     assert "project    web" in ok(scene.root, "task", "show", "a")
-    assert ok(scene.root, "project", "pause", "web") == "project web is PAUSED"
+    assert ok(scene.root, "project", "pause", "web") == "project web is paused"
     assert ok(scene.root, "task", "ready") == ""
     assert ok(scene.root, "task", "why", "a") == (
         "a: its project web is paused: git worker project resume web"
     )
-    assert ok(scene.root, "project", "resume", "web") == "project web is ACTIVE"
+    assert ok(scene.root, "project", "resume", "web") == "project web is active"
     answer = run(scene.root, "project", "archive", "web")
     assert (answer.status, "has 1 open task;" in answer.err) == (1, True)
     assert ok(scene.root, "project", "edit", "web", "--max-agents", "4") == "project web is changed"

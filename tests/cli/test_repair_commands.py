@@ -23,7 +23,7 @@ def test_a_landing_and_its_undo(scene: Scene) -> None:
     ]  # fmt: skip
     answer = scene.run("undo")
     assert (answer.status, answer.err) == (0, "")
-    assert re.fullmatch(r"undid merge: main is back at \w+; auth is APPROVED\n", answer.out)
+    assert re.fullmatch(r"undid merge: main is back at \w+; auth is approved\n", answer.out)
     assert git(scene.root, "rev-parse", "main") == old
     assert worktree.exists()
     assert scene.run("fsck").status == 0

@@ -110,7 +110,7 @@ def test_failed_push(scene: Scene, remote: Path) -> None:
     scene.commit(worktree, "one.txt")
     remote.rename(remote.with_name("elsewhere"))
     answer = scene.run("done", "--push", cwd=worktree)
-    assert (answer.status, answer.out.startswith("auth is IN_REVIEW")) == (1, True)
+    assert (answer.status, answer.out.startswith("auth is in review")) == (1, True)
     assert "handed in, but not published: up does not point to a repository" in answer.err
     ok(scene.root, "reject", "auth", "-m", "Again")
     document = json.loads(scene.run("done", "--push", "--json", "-m", "Yes", cwd=worktree).out)

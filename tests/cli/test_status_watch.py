@@ -42,7 +42,7 @@ def test_texts(scene: Scene) -> None:
         assert process.stdout is not None
         lines = [process.stdout.readline()]
         ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
-        while not lines[-1].startswith(b"auth    t1    WORKING"):
+        while not lines[-1].startswith(b"auth    t1    at work"):
             lines.append(process.stdout.readline())
         assert lines.count(lines[0]) >= 2
         assert lines[lines.index(lines[0], 1) - 1] == b"\n"

@@ -45,15 +45,17 @@ def test_the_verbs(scene: Scene) -> None:
     assert ok(scene.root, "task", "import", "plan.md") == "added 2 tasks: form, styles"
     assert ok(scene.root, "task", "edit", "form", "--priority", "1") == "form is changed"
     assert run(scene.root, "task", "edit", "form").status == 2
-    assert ok(scene.root, "task", "graph").splitlines()[1] == "  styles  DEFINED  Styles"
+    assert (
+        ok(scene.root, "task", "graph").splitlines()[1] == "  styles  waits for other tasks  Styles"
+    )
     assert ok(scene.root, "task", "graph", "--mermaid").startswith("graph TD\n")
     scene.working("auth", "form")
-    assert ok(scene.root, "task", "stop", "form", "-m", "wrong way") == "form is BLOCKED"
+    assert ok(scene.root, "task", "stop", "form", "-m", "wrong way") == "form is blocked"
     assert ok(scene.root, "task", "why", "form") == (
         "form: it is blocked: wrong way: git worker task restart form"
     )
     assert "needed by  styles" in ok(scene.root, "task", "show", "form")
-    assert ok(scene.root, "task", "skip", "form") == "form is COMPLETED"
-    assert ok(scene.root, "task", "cancel", "styles") == "styles is CANCELLED"
-    assert ok(scene.root, "task", "restart", "styles") == "styles is READY"
+    assert ok(scene.root, "task", "skip", "form") == "form is completed"
+    assert ok(scene.root, "task", "cancel", "styles") == "styles was cancelled"
+    assert ok(scene.root, "task", "restart", "styles") == "styles is ready to start"
     assert run(scene.root, "task", "why", "lost").status == 4

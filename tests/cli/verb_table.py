@@ -22,8 +22,11 @@ GOLDEN = Path(__file__).parent / "golden"
 PID = str(os.getpid())
 NUMBERED = re.compile(r"\b(auth|login|next|ui|group)-?\d+\b")
 STATES = "IDLE|ASSIGNED|WORKING|IN_REVIEW|APPROVED|STALE|FAILED|COMPLETED"
-# An event of a machine, or a pair of a state and an event.
-INTERNAL = re.compile(rf"Invalid transition|\(({STATES}),|\b[A-Z]+_[A-Z_]*(ED|ER|ART|STOP|SKIP)\b")
+# An event of a machine, a pair of a state and an event, or the name of a state in a sentence.
+INTERNAL = re.compile(
+    rf"Invalid transition|\(({STATES}),|\b[A-Z]+_[A-Z_]*(ED|ER|ART|STOP|SKIP)\b"
+    rf"|\b(is|still|was) ({STATES}|READY|BLOCKED|CANCELLED|DEFINED|PAUSED|IN_PROGRESS)\b"
+)
 
 
 class Table:

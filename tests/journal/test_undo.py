@@ -24,7 +24,8 @@ def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def
     before, tip = read_worktree(world, place), world.tip("auth/login")
     cancel(world.session(), "auth")
     done = undo(world.session())
-    assert (done.kind, done.message) == ("cancel", "login is back with auth, which is WORKING")
+    words = "login is back with auth, which waits for its author"
+    assert (done.kind, done.message) == ("cancel", words)
     assert read_worktree(world, place) == before
     assert world.tip("auth/login") == tip
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")

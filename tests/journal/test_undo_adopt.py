@@ -26,7 +26,7 @@ def test_worktree(world: World) -> None:
     take(world, str(place))
     done = undo(world.session())
     assert (done.kind, done.worker.state) == ("adopt", "IDLE")
-    assert done.message == "feature is no longer managed; auth is IDLE"
+    assert done.message == "feature is no longer managed; auth has no task"
     assert (read_worktree(world, place), world.refs()) == (before, refs)
     assert world.git("config", "branch.feature.description") == "mine"
     assert not hooked(world, place)

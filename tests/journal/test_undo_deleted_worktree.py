@@ -39,7 +39,7 @@ def test_uncommitted_work_comes_back(world: World) -> None:
     cancelled(world)
     done = undo_cancel(world)
     assert read_worktree(world, place) == before
-    assert done.message == "login is back with auth, which is WORKING"
+    assert done.message == "login is back with auth, which waits for its author"
 
 
 def test_an_open_rebase_stays_under_its_ref(world: World) -> None:

@@ -38,7 +38,7 @@ def test_a_landing_is_taken_back(world: World) -> None:
     world.land("auth")
     assert world.show("a") == "1"
     done = undo(world.session())
-    assert (done.kind, done.message) == ("merge", f"main is back at {old[:12]}; auth is APPROVED")
+    assert (done.kind, done.message) == ("merge", f"main is back at {old[:12]}; auth is approved")
     assert world.tip("main") == old
     assert world.git("status", "--porcelain") == ""
     assert not (world.root / "a").exists()

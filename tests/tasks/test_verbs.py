@@ -182,9 +182,9 @@ def test_the_views(world: World) -> None:
     assert listed["docs"]["blocked_by"] == found["blocked_by"]
     graph = read_graph(world.session())
     assert render_graph(graph, width=None, color=False).splitlines() == [
-        "form  READY  The form",
-        "  styles  DEFINED",
-        "    docs  DEFINED",
+        "form  ready to start  The form",
+        "  styles  waits for other tasks",
+        "    docs  waits for other tasks",
     ]
     assert "t1 -.-> t2" in render_mermaid(graph, width=None, color=False)
     assert len(json_graph(read_graph(world.session(), "styles"))["tasks"]) == 3

@@ -20,7 +20,7 @@ def test_stopped_and_continued(server: Server, scene: Scene) -> None:
     wait_until(lambda: "waits for its agent to start" not in server.screen(pane))
     ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
     server.tmux("send-keys", "-t", pane, "fg", "Enter")
-    server.wait_for(pane, "auth    t1    WORKING")
+    server.wait_for(pane, "auth    t1    at work")
     server.tmux("send-keys", "-t", pane, "q")
     server.wait_for(pane, "before")
     server.tmux("send-keys", "-t", pane, "echo sta''tus $?", "Enter")

@@ -41,7 +41,7 @@ def test_a_hand_in_settles_verdicts(world: World) -> None:
     world.submit("auth")
     assert inbox(world, place) == []
     reject(world.session(), "auth", note="Add a test")
-    words = "changes_requested: Add a test"
+    words = "changes requested: Add a test"
     assert inbox(world, place) == [(words, "git worker done   # after your next commit")]
     world.commit("auth", {"test": "1\n"})
     world.submit("auth")

@@ -38,9 +38,10 @@ def introduction(context: HookContext, news: News) -> str:
         task = find_prompt(reader, facts.task_id)
     if len(task) > TASK_SHOWN:
         task = f"{task[:TASK_SHOWN]}…\n(the whole text: git worker task text)"
+    state = facts.state.lower().replace("_", " ")  # the words for it cost an import of 5 ms
     parts = [
         f"You are worker {context.worker} of git worker, on branch {facts.branch}, in a worktree"
-        f" of your own. Your task is {facts.task_id}; you are {facts.state}."
+        f" of your own. Your task is {facts.task_id}, your state: {state}."
     ]
     if task:
         parts.append(f"The text of your task:\n{task}")

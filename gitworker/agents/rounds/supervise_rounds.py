@@ -165,7 +165,7 @@ def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
 
 def _present_state(session: Session, run: AgentRun) -> str:
     worker = _step(session, run)[1]
-    return f"{run.worker} is {worker.state}" if worker else f"{run.worker} does not exist"
+    return worker.in_words if worker else f"{run.worker} does not exist"
 
 
 def _publish(session: Session, run: AgentRun, text: str) -> None:

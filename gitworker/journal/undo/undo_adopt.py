@@ -190,7 +190,7 @@ def _has_continued(reader: Reader, done: Operation) -> bool:
 def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
     name = short_name(done.payload(AdoptData).old_ref)
-    return f"{name} is no longer managed; {done.worker_id} is {worker.state}"
+    return f"{name} is no longer managed; {done.worker_id} {worker.words}"
 
 
 ADOPTION = Undoable(_require_untouched, _carry_out, _describe, is_settled=_has_continued)

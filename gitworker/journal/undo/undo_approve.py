@@ -121,7 +121,7 @@ def _request_again(worker: Worker, data: ApproveData) -> Outgoing:
 
 def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    return f"the rebase and the approval of {done.worker_id} are undone; it is {worker.state}"
+    return f"the rebase and the approval of {done.worker_id} are undone; it {worker.words}"
 
 
 APPROVAL = Undoable(_require, _carry_out, _describe, begin=_begin)

@@ -297,7 +297,7 @@ def _describe(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
         again = f"git worker workstream validate {undone[0].task_id}"
         back = f"{short_name(data.target_ref)} is back at {data.target_old[:12]}"
         return f"{back}, and {short_name(data.ref)} at {data.old[:12]}; to land it again: {again}"
-    states = listed([f"{worker.worker_id} is {worker.state}" for worker in workers])
+    states = listed([worker.in_words for worker in workers])
     return f"{short_name(data.target_ref)} is back at {data.target_old[:12]}; {states}"
 
 

@@ -149,12 +149,12 @@ def _follows_landing(reader: Reader, removal: Operation) -> bool:
 
 def _describe_freed(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    return f"{done.task_id} is back with {done.worker_id}, which is {worker.state}"
+    return f"{done.task_id} is back with {done.worker_id}, which {worker.words}"
 
 
 def _describe_removal(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    return f"the worktree and the branch of {done.worker_id} are back; it is {worker.state}"
+    return f"the worktree and the branch of {done.worker_id} are back; it {worker.words}"
 
 
 FREEING = Undoable(_require_freed, _undo_freeing, _describe_freed)

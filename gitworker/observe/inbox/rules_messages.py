@@ -28,7 +28,7 @@ VERDICT_COMMANDS = {
     "withdrawn": "git worker done   # the review is open again",
 }
 COMMENTED = "commented"
-SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify_failed"})
+SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify failed"})
 ORDER_COMMANDS = {"stop": "git worker done   # or: git worker fail -m <reason>"}
 TARGET_MOVED = "x-target-moved"  # with a worker: to commits of its branch that did not land
 READ = "git worker msg poll --mine"
@@ -57,7 +57,8 @@ def summary_of(type: str, payload: Any) -> str:
     if not isinstance(payload, dict):
         return "" if payload is None else _short(payload)
     if type == MessageType.REVIEW_RESULT:
-        facts = [payload.get("verdict"), payload.get("note") or payload.get("reason")]
+        verdict = str(payload.get("verdict") or "").replace("_", " ")
+        facts = [verdict, payload.get("note") or payload.get("reason")]
         words = ": ".join(str(one) for one in (*facts, _files(payload)) if one)
         log = f" (log: {payload['log']})" if payload.get("log") else ""
         return " ".join(f"{words}{log}".split())

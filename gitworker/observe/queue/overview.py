@@ -26,8 +26,8 @@ QUEUE_SHOWN = 5
 AGENTS = ("AGENT", "TYPE", "STATE", "TASKS", "USE", "TOKENS")
 BUDGETS = ("PROJECT", "STATUS", "TOKENS", "BUDGET", "USED", "COST")
 QUEUE = ("NEXT", "PRIORITY", "AGE", "TITLE")
-COLORS = {"BUSY": CYAN, "STARTING": BLUE, "IDLE": DIM, "PAUSED": YELLOW, "UNRESPONSIVE": RED,
-          "ERROR": RED}  # fmt: skip
+COLORS = {"busy": CYAN, "starting": BLUE, "idle": DIM, "paused": YELLOW, "unresponsive": RED,
+          "error": RED}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,13 @@ def render_overview(
 ) -> list[str]:
     """Return a table for each part that has content, each after an empty line."""
     agents = [
-        (one.agent.name, one.agent.agent_type, one.agent.state, f"{one.at_work}/{one.agent.tasks}",
-         f"{one.utilization:.0%}", f"{one.agent.total_tokens:,}")
+        (one.agent.name, one.agent.agent_type, one.agent.state.lower(),
+         f"{one.at_work}/{one.agent.tasks}", f"{one.utilization:.0%}",
+         f"{one.agent.total_tokens:,}")
         for one in found.agents
     ]  # fmt: skip
     budgets = [
-        (one.id, one.status.value, f"{one.total_tokens_used:,}", *_of_budget(one),
+        (one.id, one.status.lower(), f"{one.total_tokens_used:,}", *_of_budget(one),
          cost.text if (cost := found.costs.get(one.id)) else NOTHING)
         for one in found.projects
     ]  # fmt: skip

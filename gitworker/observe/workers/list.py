@@ -9,6 +9,7 @@ from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, is_returned, is_taken, next_command
 from gitworker.observe.workers.status_text import STATE_COLORS
+from gitworker.states.worker_machine import state_label
 from gitworker.store.records.screens import read_short_rows
 
 if TYPE_CHECKING:
@@ -57,16 +58,12 @@ def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
 
 def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    if width is None:
+        return "\n".join("\t".join(map(one_line, _bare_row(one))) for one in found.workers)
     rows = [
-        (one.worker, one.state.value, one.task or NOTHING, one.branch or NOTHING)
+        (one.worker, state_label(one.state), one.task or NOTHING, one.branch or NOTHING)
         for one in found.workers
     ]
-    if width is None:
-        reasons = [[one.returned.reason] if one.returned else [] for one in found.workers]
-        return "\n".join(
-            "\t".join(map(one_line, [*row, *reason]))
-            for row, reason in zip(rows, reasons, strict=True)
-        )
     if not rows:
         return "no workers yet: git worker spawn <worker> <task>"
     head: tuple[str, ...] = HEAD
@@ -76,6 +73,12 @@ def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
         words = [returned_text(one.returned) if one.returned else NOTHING for one in found.workers]
         cells = [(*row, text) for row, text in zip(rows, words, strict=True)]
     return "\n".join(table(head, cells, width=width, colors={1: STATE_COLORS}, color=color))
+
+
+def _bare_row(one: ListedWorker) -> list[str]:
+    """Return a row for scripts, which has the names of the state and of the reason as in JSON."""
+    row = [one.worker, one.state.value, one.task or NOTHING, one.branch or NOTHING]
+    return [*row, one.returned.reason] if one.returned else row
 
 
 def json_list(found: WorkerList) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from gitworker.observe.workers.status_text import (
     progress_text,
 )
 from gitworker.observe.workers.verified import json_verified, verified_lines
+from gitworker.states.task_machine import status_label
+from gitworker.states.worker_machine import state_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +50,8 @@ RUNS = {True: "is alive", False: "has ended", None: "cannot be seen from here"}
 def render_show(show: WorkerView, *, width: int | None, color: bool) -> str:
     """Return the worker as text without a final newline."""
     worker = show.worker
-    state = paint(worker.state.value, STATE_COLORS.get(worker.state.value), color=color)
+    label = state_label(worker.state, worker.stale_from)
+    state = paint(label, STATE_COLORS.get(label), color=color)
     age = age_text(max(0, show.now_ms - worker.state_changed_at_ms))
     waited = "its author" if show.returned and show.returned.is_waiting else show.waits_for
     waits = f", waits for {waited}" if waited else ""
@@ -116,7 +119,7 @@ def _task(show: WorkerView) -> Iterator[tuple[str, str]]:
     task, worker = show.task, show.worker
     if task is not None:
         title = f"  {task.title}" if task.title else ""
-        yield "task", f"{task.id}  {task.status}{title}"
+        yield "task", f"{task.id}  {status_label(task.status)}{title}"
         yield "attempt", f"{task.retry_count + 1} of {task.max_retries + 1}"
     elif worker.task_id:
         yield "task", worker.task_id

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.text import (
     BLUE,
@@ -29,6 +30,8 @@ from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
 from gitworker.observe.workers.rules import PLACES, is_old, needs_command, stopped_among
+from gitworker.states.task_machine import label_counts
+from gitworker.states.worker_machine import state_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +43,12 @@ SHORT = 10
 WIDE = 1000  # columns of a screen that is no terminal
 HEAD = ("WORKER", "TASK", "STATE", "AGE", "LIVE", "DONE", "+/-", "NEWS")
 STATE_COLORS = {
-    "ASSIGNED": BLUE, "WORKING": CYAN, "IN_REVIEW": YELLOW, "APPROVED": GREEN, "COMPLETED": GREEN,
-    "STALE": RED, "FAILED": RED, "IDLE": DIM,
+    state_label(state): color
+    for state, color in (
+        (WorkerState.ASSIGNED, BLUE), (WorkerState.WORKING, CYAN), (WorkerState.IN_REVIEW, YELLOW),
+        (WorkerState.APPROVED, GREEN), (WorkerState.COMPLETED, GREEN), (WorkerState.STALE, RED),
+        (WorkerState.FAILED, RED), (WorkerState.IDLE, DIM),
+    )
 }  # fmt: skip
 LIVENESS_COLORS = {"OK": GREEN, "WARN": YELLOW, "STALE": RED, "DEAD": RED}
 COLORS = {"STATE": STATE_COLORS, "LIVE": LIVENESS_COLORS}
@@ -66,7 +73,7 @@ def render_status(
     else:
         lines.append("no workers yet: git worker spawn <worker> <task>")
     if status.tasks:
-        counts = ", ".join(f"{number} {name}" for name, number in status.tasks)
+        counts = ", ".join(f"{number} {label}" for label, number in label_counts(status.tasks))
         lines += ["", cut(f"tasks: {counts}", width)]
         if stopped := stopped_among(name for name, _ in status.tasks):
             lines.append(cut(f"{ARROW}git worker task list {' '.join(stopped)}", width))
@@ -174,7 +181,7 @@ def _cells(line: WorkerLine, now_ms: int) -> tuple[str, ...]:
     return (
         line.worker,
         _task_text(line),
-        line.state.value,
+        state_label(line.state),
         age_text(max(0, now_ms - line.since_ms)),
         line.liveness.value,
         progress_text(line.progress),

@@ -79,7 +79,7 @@ def _project_refusal(facts: StartFacts) -> GitWorkerError | None:
     is_active = facts.project_status == ProjectStatus.ACTIVE
     if not is_active and not (facts.has_begun and facts.project_status == ProjectStatus.PAUSED):
         return Refused(
-            f"project {facts.project} is {facts.project_status}, so no agent starts on"
+            f"project {facts.project} is {facts.project_status.lower()}, so no agent starts on"
             f" {facts.task}",
             f"git worker project resume {facts.project}", code="project_paused",
         )  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.model.worker import WorkerState
 from gitworker.observe.queue.agent_use import ShownAgent, shown_agents
 from gitworker.observe.text import NOTHING, field_lines, listing
+from gitworker.states.worker_machine import state_label
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered, slots_of
 from gitworker.tasks.agents.register import require_registered
@@ -51,7 +53,8 @@ def find_unfit(reader: Reader, task: str) -> Why | None:
 def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
     rows = [
-        (one.agent.name, one.agent.agent_type, one.agent.state,
+        (one.agent.name, one.agent.agent_type,
+         one.agent.state if width is None else one.agent.state.lower(),
          f"{one.at_work}/{one.agent.tasks}", str(one.agent.total_tokens),
          ", ".join(one.agent.capabilities) or NOTHING)
         for one in found
@@ -66,17 +69,21 @@ def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
     lines = [
         ("agent", agent.name),
         ("type", agent.agent_type),
-        ("state", f"{agent.state}{f' ({later})' if later else ''}"),
+        ("state", f"{agent.state.lower()}{f' ({later})' if later else ''}"),
         ("tasks", f"{found.at_work} of {agent.tasks} at once"),
         ("command", " ".join(agent.command)),
         ("capability", ", ".join(agent.capabilities)),
         ("env", ", ".join(name for name, _ in agent.env)),
         ("tokens", f"{agent.total_tokens:,}, {agent.session_tokens:,} in the last session"),
-        *(("worker", f"{one.worker}  {one.state}  {one.task or ''}".rstrip())
+        *(("worker", f"{one.worker}  {_label(one.state)}  {one.task or ''}".rstrip())
           for one in found.slots),
         ("created", clock.iso_utc(agent.created_at_ms)),
     ]  # fmt: skip
     return "\n".join(field_lines(lines))
+
+
+def _label(state: str) -> str:
+    return state_label(WorkerState(state))
 
 
 def json_agents(found: list[ShownAgent]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from gitworker.model.project import Project, RepoConfig
 from gitworker.model.tokens.prices import Cost, json_cost, parse_prices
 from gitworker.observe.text import NOTHING, field_lines, listing
 from gitworker.rules_text import masked_url
+from gitworker.states.task_machine import status_label
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.projects import all_projects
 from gitworker.store.scheduling.usage import spending_by_project
@@ -58,7 +59,9 @@ def read_project(session: Session, project: str) -> ShownProject:
 def render_projects(found: list[ShownProject], *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
     rows = [
-        (one.project.id, one.project.status.value, f"{one.project.credit_weight:g}",
+        (one.project.id,
+         one.project.status.value if width is None else one.project.status.lower(),
+         f"{one.project.credit_weight:g}",
          f"{count_at_work(one.tasks)}/{one.project.max_concurrent_agents}",
          str(count_open(one.tasks)), str(one.project.total_tokens_used),
          str(one.project.budget_limit or NOTHING), one.project.name or NOTHING)
@@ -71,11 +74,11 @@ def render_project(found: ShownProject, *, width: int | None, color: bool) -> st
     """Return one line for each field that has a value."""
     project, repo = found.project, found.repo
     closed = closed_by(project)
-    tasks = ", ".join(f"{number} {status}" for status, number in found.tasks.items())
+    tasks = ", ".join(f"{number} {status_label(status)}" for status, number in found.tasks.items())
     budget = f" of {project.budget_limit:,}" if project.budget_limit else ""
     lines = [
         ("project", f"{project.id}  {project.name}".rstrip()),
-        ("status", project.status.value),
+        ("status", project.status.lower()),
         ("closed", f"{closed.reason}: {closed.command}" if closed else ""),
         ("weight", f"{project.credit_weight:g}"),
         ("agents", f"{project.max_concurrent_agents} at once"),

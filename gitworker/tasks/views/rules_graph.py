@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
-from gitworker.states.task_machine import has_ended
+from gitworker.states.task_machine import has_ended, status_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -123,7 +123,7 @@ def depths(tasks: Sequence[GraphTask]) -> dict[str, int]:
 def _line(task: GraphTask, depth: int, *, many: bool) -> str:
     title = f"  {task.title}" if task.title else ""
     needs = f"  (needs {', '.join(need.task for need in task.needs)})" if many else ""
-    return f"{'  ' * min(depth, INDENT_MAX)}{task.id}  {task.status.value}{title}{needs}"
+    return f"{'  ' * min(depth, INDENT_MAX)}{task.id}  {status_label(task.status)}{title}{needs}"
 
 
 def _escaped(text: str) -> str:

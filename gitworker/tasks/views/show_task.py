@@ -8,6 +8,7 @@ from gitworker import clock
 from gitworker.model.task_spec import Need, TaskSpec
 from gitworker.model.tokens.prices import Cost, json_cost, parse_prices, sum_of
 from gitworker.observe.text import age_text, field_lines
+from gitworker.states.task_machine import status_label
 from gitworker.store.records.run_results import RunResult, runs_of_task
 from gitworker.store.records.task_needs import dependents_of, needs_of
 from gitworker.store.records.task_specs import find_task_spec
@@ -61,7 +62,7 @@ def render_task(found: ShownTask, *, width: int | None, color: bool) -> str:
     next_command = f": {found.why.next_command}" if found.why.next_command else ""
     lines = [
         ("task", f"{spec.id}  {spec.title}".rstrip()),
-        ("status", f"{stored.status.value}{' (held)' if spec.held else ''}"),
+        ("status", f"{status_label(stored.status)}{' (held)' if spec.held else ''}"),
         ("why", f"{found.why.reason}{next_command}"),
         ("worker", found.worker or ""),
         ("needs", ", ".join(map(need_text, found.needs))),

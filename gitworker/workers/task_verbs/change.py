@@ -58,6 +58,11 @@ class ChangedTask(NamedTuple):
     rescue: str | None = None
     is_ordered: bool = False
 
+    @property
+    def in_words(self) -> str:
+        """Return the task with its status in words: "login is blocked"."""
+        return f"{self.task} {status_words(self.status)}"
+
 
 def restart_task(session: Session, task: str) -> ChangedTask:
     """Put a task back into the queue, READY, with all its retries.

@@ -30,7 +30,7 @@ def test_a_session_begins_the_work(agent: HookedAgent) -> None:
     """The start of a session starts the work and introduces the agent to its task."""
     text = agent.hear("SessionStart")
     assert agent.world.states("auth", "t1")[0] == "WORKING"
-    for words in ("worker auth", "branch auth/t1", "task is t1", "WORKING", "Add the form",
+    for words in ("worker auth", "branch auth/t1", "task is t1", "state: working", "Add the form",
                   "git worker done"):  # fmt: skip
         assert words in text
     assert "task_assign" not in text
@@ -50,7 +50,7 @@ def test_a_lost_task_does_not_begin(agent: HookedAgent) -> None:
         evict_claim(writer, "t1")
     text = agent.hear("SessionStart")
     assert "lost its claim on t1" in text
-    assert "task is t1; you are ASSIGNED" in text
+    assert "task is t1, your state: assigned" in text
     age_heartbeat(agent)
     agent.hear("PostToolUse")
     assert agent.world.states("auth", "t1")[0] == "ASSIGNED"

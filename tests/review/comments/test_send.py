@@ -69,7 +69,7 @@ def test_the_author_reads_and_handles_comments(world: World) -> None:
     send(world.session(), "auth", verdict=CHANGES_REQUESTED, note="see below")
     mine = world.session(place)
     shown = render_inbox(read_mail(mine, limit=20), width=None, color=False)
-    assert "changes_requested: see below" in shown
+    assert "changes requested: see below" in shown
     assert f"    comment {first.id} on code.py:5\n        > five\n        why?" in shown
     assert f"    comment {first.id + 1} on the change as a whole" in shown
     with mine.store.read() as reader:

@@ -206,7 +206,7 @@ def test_the_views(world: World) -> None:
         "ada\tcommand\tSTARTING\t1/2\t0\tpython"
     )
     text = render_agent(read_agent(session, "ada"), width=None, color=False)
-    assert "worker     ada-1  ASSIGNED  t1" in text
+    assert "worker     ada-1  not started yet  t1" in text
     assert "secret" not in text
     assert json_agent(read_agent(session, "ada"))["env"] == ["KEY"]
 
@@ -228,5 +228,5 @@ def test_the_screen_shows_agents_budgets_and_the_queue(world: World) -> None:
     assert not found["queue"]["more"]
     assert to_json(service.list_registered())[0]["agent"] == "ada"
     text = render_status(status, width=80, color=False)
-    assert "ada    command  STARTING  1/2    50%  0\n" in text
+    assert "ada    command  starting  1/2    50%  0\n" in text
     assert "\nNEXT  PRIORITY" in text

@@ -131,9 +131,9 @@ def test_the_views(world: World) -> None:
     assert table[0].split() == [
         "PROJECT", "STATUS", "WEIGHT", "AGENTS", "OPEN", "TOKENS", "BUDGET", "NAME"
     ]  # fmt: skip
-    assert table[2].split() == ["web", "ACTIVE", "3", "0/4", "1", "0", "2000000", "Web", "shop"]
+    assert table[2].split() == ["web", "active", "3", "0/4", "1", "0", "2000000", "Web", "shop"]
     bare = render_projects(read_projects(session), width=None, color=False)
     assert bare.splitlines()[0] == "default\tACTIVE\t1\t0/2\t0\t0\t-\t-"
     text = render_project(read_project(session, "web"), width=None, color=False)
     assert "tokens     0 of 2,000,000" in text
-    assert "tasks      1 READY" in text
+    assert "tasks      1 ready to start" in text

@@ -122,17 +122,17 @@ def test_open_questions(
         ("task_assign", {"branch": "a/t", "title": "Log in"}, "Log in"),
         ("cmd", {"action": "stop", "reason": "enough"}, "stop: enough"),
         ("review_result", {"verdict": "approved"}, "approved"),
-        ("review_result", {"verdict": "changes_requested", "note": "No"}, "changes_requested: No"),
+        ("review_result", {"verdict": "changes_requested", "note": "No"}, "changes requested: No"),
         ("review_result", {"verdict": "conflict", "files": ["a", "b"]}, "conflict: a, b"),
         (
             "review_result",
             {"verdict": "verify_failed", "reason": "`make` failed", "log": "/logs/1.log"},
-            "verify_failed: `make` failed (log: /logs/1.log)",
+            "verify failed: `make` failed (log: /logs/1.log)",
         ),
         (
             "review_result",
             {"verdict": "changes_requested", "note": "long " * 200},
-            ("changes_requested: " + "long " * 200).strip(),
+            ("changes requested: " + "long " * 200).strip(),
         ),
         ("review_result", {"verdict": "conflict", "files": list("abcdefg")},
          "conflict: a, b, c, d, e and 2 more"),
@@ -177,9 +177,9 @@ def test_brief_lines() -> None:
 
 def test_settled_verdicts() -> None:
     """A later hand-in settles every verdict but a reviewer's request, and one that it renews."""
-    settled = ["approved", "approved: good", "conflict: a, b", "verify_failed: no"]
+    settled = ["approved", "approved: good", "conflict: a, b", "verify failed: no"]
     assert all(is_settled(summary) for summary in settled)
-    assert not is_settled("changes_requested: approved by no one")
+    assert not is_settled("changes requested: approved by no one")
     assert not is_settled("withdrawn: undo")
 
 

@@ -42,8 +42,8 @@ def test_worker_in_review(session: Session, clock: Clock, repository: Path, widt
     clock.ms += 65_000
     tip, base = (git(repository, "rev-parse", name)[:10] for name in ("auth/skills", "main~1"))
     assert screen(read_show(session, auth), width=width) == [
-        "auth  IN_REVIEW for 1m, waits for a review",
-        "task      skills  AWAITING_APPROVAL",
+        "auth  in review for 1m, waits for a review",
+        "task      skills  handed in",
         "attempt   1 of 4",
         f"branch    auth/skills  {tip}  +1/-1 against main",
         f"base      {base}",
@@ -79,7 +79,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
     assert show.life.liveness is Liveness.STALE
     assert show.life.process_runs is True
     lines = screen(show)
-    assert lines[0] == "auth  WORKING for 3m  STALE"
+    assert lines[0] == "auth  at work for 3m  STALE"
     assert lines[6:10] == [
         "          1 changed, 1 untracked",
         "          a merge is in progress there",
@@ -87,7 +87,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
         "heartbeat 3m ago: working, 25% done",
     ]
     assert lines[-1] == "next: git worker wait auth"
-    assert "\x1b[36mWORKING\x1b[0m for 3m  \x1b[31mSTALE\x1b[0m" in screen(show, color=True)[0]
+    assert "\x1b[36mat work\x1b[0m for 3m  \x1b[31mSTALE\x1b[0m" in screen(show, color=True)[0]
 
 
 def test_process_of_an_earlier_boot(session: Session) -> None:
@@ -118,7 +118,7 @@ def test_rejected_worker(session: Session) -> None:
         "changes_requested", "Ada Tester <ada@example.org>",
     )  # fmt: skip
     lines = screen(show)
-    assert lines[0] == "auth  WORKING for 0s, waits for its author  OK"
+    assert lines[0] == "auth  at work for 0s, waits for its author  OK"
     assert lines[3] == "returned  changes requested"
     at = lines.index("          two")
     assert lines[at - 1].startswith("review    changes requested 0s ago by Ada Tester <ada@")
@@ -180,7 +180,7 @@ def test_returned_worker(session: Session) -> None:
         )  # fmt: skip
     show = read_show(session, worker(session, "auth"))
     lines = screen(show)
-    assert lines[0] == "auth  WORKING for 0s, waits for its author  OK"
+    assert lines[0] == "auth  at work for 0s, waits for its author  OK"
     assert lines[3:5] == [
         "returned  conflict in src/file0.py, src/file1.py, src/file2.py, src/file3.py,"
         " src/file4.py,",
@@ -236,7 +236,7 @@ def test_worker_without_anything(session: Session) -> None:
         auth = add_worker(writer, "spare", NOW_MS)
     show = read_show(session, auth)
     assert render_show(show, width=80, color=False) == (
-        "spare  IDLE for 0s, waits for a task\n\nnext: git worker assign spare <task>"
+        "spare  no task for 0s, waits for a task\n\nnext: git worker assign spare <task>"
     )
     document = json_show(show)
     for name in ("task", "commits", "worktree", "review", "landing"):
@@ -311,7 +311,7 @@ def test_dependencies_and_pull_request(session: Session) -> None:
     auth = spawned(session, "auth", "skills", title="All \x1b skills")
     show = replace(read_show(session, auth), dependencies=("models", "views"))
     assert screen(show)[1:4] == [
-        "task      skills  ASSIGNED  All \\x1b skills",
+        "task      skills  assigned  All \\x1b skills",
         "attempt   1 of 4",
         "waits for models, views",
     ]

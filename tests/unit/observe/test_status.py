@@ -56,12 +56,12 @@ SCREEN = """\
 target main  1234567890
 
 WORKER  TASK        STATE    AGE  LIVE  DONE  +/-    NEWS
-auth    skills-abc  WORKING  2m   OK    40%   +3/-1  Add \\x1b[2Jskills
-docs    guide       FAILED   2h   -     -     -      no idea how to test it
+auth    skills-abc  at work  2m   OK    40%   +3/-1  Add \\x1b[2Jskills
+docs    guide       failed   2h   -     -     -      no idea how to test it
         → git worker next docs
-spare   -           IDLE     2m   -     -     -      waits for a task
+spare   -           no task  2m   -     -     -      waits for a task
 
-tasks: 1 FAILED, 1 IN_PROGRESS
+tasks: 1 failed, 1 in progress
 → git worker task list failed
 
 open operations
@@ -82,14 +82,14 @@ def test_screen_fits_the_width() -> None:
     """No line is wider than the screen."""
     lines = render_status(STATUS, width=60, color=False).splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[4] == "docs    guide   FAILED   2h   -     -     -      no idea ho…"
+    assert lines[4] == "docs    guide   failed   2h   -     -     -      no idea ho…"
 
 
 def test_screen_in_colour() -> None:
     """States and liveness are coloured; text from outside is still escaped."""
     text = render_status(STATUS, width=80, color=True)
-    assert "\x1b[36mWORKING\x1b[0m  2m   \x1b[32mOK\x1b[0m    40%" in text
-    assert "\x1b[31mFAILED\x1b[0m   2h   -" in text
+    assert "\x1b[36mat work\x1b[0m  2m   \x1b[32mOK\x1b[0m    40%" in text
+    assert "\x1b[31mfailed\x1b[0m   2h   -" in text
     assert "\x1b[2J" not in text
 
 
@@ -136,8 +136,8 @@ RETURNED = WorkerList((*LISTED.workers[:1], LISTED.workers[0]._replace(returned=
     [
         (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\nspare\tIDLE\t-\t-"),
         (80, "WORKER  STATE    TASK        BRANCH\n"
-             "auth    WORKING  skills-abc  auth/skills-abc\n"
-             "spare   IDLE     -           -"),
+             "auth    at work  skills-abc  auth/skills-abc\n"
+             "spare   no task  -           -"),
     ],
 )  # fmt: skip
 def test_list(width: int | None, text: str) -> None:
@@ -149,8 +149,8 @@ def test_list_of_returned_work() -> None:
     """The reason of a return has a column if any work was sent back."""
     assert render_list(RETURNED, width=80, color=False).splitlines() == [
         "WORKER  STATE    TASK        BRANCH           RETURNED",
-        "auth    WORKING  skills-abc  auth/skills-abc  -",
-        "auth    WORKING  skills-abc  auth/skills-abc  conflict in a.py",
+        "auth    at work  skills-abc  auth/skills-abc  -",
+        "auth    at work  skills-abc  auth/skills-abc  conflict in a.py",
     ]
 
 

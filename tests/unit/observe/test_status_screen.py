@@ -47,16 +47,16 @@ AT_80 = """\
 target main  1234567890
 
 WORKER   TASK     STATE      AGE  LIVE  DONE  +/-       NEWS
-auth     skills…  WORKING    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
-billing  export…  WORKING    2m   WARN  -     +12/-104  conflict in app/models/…
+auth     skills…  at work    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
+billing  export…  at work    2m   WARN  -     +12/-104  conflict in app/models/…
          → git worker sync --as billing
-ui       日本語…  IN_REVIEW  2m   -     -     +1/-0     conflicts with main in …
+ui       日本語…  in review  2m   -     -     +1/-0     conflicts with main in …
          → git worker next ui
-search   index    STALE      2m   -     -     -         waits for a sign of life
+search   index    stale      2m   -     -     -         waits for a sign of life
          → git worker recover search
-docs     guide    FAILED     2h   -     -     -         no idea how to test it
+docs     guide    failed     2h   -     -     -         no idea how to test it
          → git worker next docs
-fresh    y        COMPLETED  1h   -     -     -         waits
+fresh    y        landed     1h   -     -     -         waits
 
 1 worker completed more than a day ago: git worker status --all"""
 
@@ -64,16 +64,16 @@ AT_120 = """\
 target main  1234567890
 
 WORKER   TASK                    STATE      AGE  LIVE  DONE  +/-       NEWS
-auth     skills-abc              WORKING    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
-billing  export-invoices-as-pdf  WORKING    2m   WARN  -     +12/-104  conflict in app/models/invoice.py, app/routes.py
+auth     skills-abc              at work    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
+billing  export-invoices-as-pdf  at work    2m   WARN  -     +12/-104  conflict in app/models/invoice.py, app/routes.py
          → git worker sync --as billing
-ui       日本語のログイン        IN_REVIEW  2m   -     -     +1/-0     conflicts with main in README
+ui       日本語のログイン        in review  2m   -     -     +1/-0     conflicts with main in README
          → git worker next ui
-search   index                   STALE      2m   -     -     -         waits for a sign of life
+search   index                   stale      2m   -     -     -         waits for a sign of life
          → git worker recover search
-docs     guide                   FAILED     2h   -     -     -         no idea how to test it
+docs     guide                   failed     2h   -     -     -         no idea how to test it
          → git worker next docs
-fresh    y                       COMPLETED  1h   -     -     -         waits
+fresh    y                       landed     1h   -     -     -         waits
 
 1 worker completed more than a day ago: git worker status --all"""  # noqa: E501 - a screen of 120 columns
 
@@ -99,8 +99,8 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
 def test_empty_columns_are_left_out() -> None:
     """A column in which no worker has a value is not shown."""
     assert render_status(screen(NEW), width=80, color=False).splitlines()[2:] == [
-        "WORKER  TASK  STATE      AGE  NEWS",
-        "fresh   y     COMPLETED  1h   waits",
+        "WORKER  TASK  STATE   AGE  NEWS",
+        "fresh   y     landed  1h   waits",
     ]
 
 
@@ -112,9 +112,9 @@ def test_workers_that_completed_long_ago() -> None:
     ]
     shown = render_status(screen(OLD, other), width=80, color=False, include_all=True)
     assert shown.splitlines()[2:] == [
-        "WORKER  STATE      AGE  NEWS",
-        "old     COMPLETED  2d   waits for its next task",
-        "older   COMPLETED  2d   waits for its next task",
+        "WORKER  STATE   AGE  NEWS",
+        "old     landed  2d   waits for its next task",
+        "older   landed  2d   waits for its next task",
     ]
 
 

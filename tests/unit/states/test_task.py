@@ -9,6 +9,7 @@ from gitworker.states.task_machine import (
     VALID_STATUS_TRANSITIONS,
     VALID_TASK_TRANSITIONS,
     is_valid_status_transition,
+    label_counts,
     task_transition,
 )
 from tests.unit.states import tables
@@ -58,3 +59,9 @@ def test_unknown_name_is_an_attribute_error() -> None:
     """A name that is not public raises AttributeError."""
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = gitworker.states.nonsense
+
+
+def test_counts_by_label() -> None:
+    """Statuses that people know by the same words are counted together."""
+    counts = [("AWAITING_APPROVAL", 1), ("DEFINED", 2), ("VERIFYING", 3)]
+    assert label_counts(counts) == [("handed in", 4), ("waits for other tasks", 2)]

@@ -12,6 +12,8 @@ from gitworker.states.worker_machine import (
     WORKER_MACHINE,
     guard_allows,
     require_transition,
+    state_label,
+    state_words,
     worker_transition,
 )
 
@@ -123,3 +125,15 @@ def test_every_refusal_names_the_state(state: S) -> None:
         copy = pickle.loads(pickle.dumps(caught.value))
         assert copy.message.startswith(f"worker auth {STATE_WORDS[state]}, so ")
         assert (copy.message, copy.hint) == (caught.value.message, caught.value.hint)
+
+
+def test_a_state_in_words() -> None:
+    """A state has words for a sentence and a label for a column, both without its name."""
+    labels = [state_label(state) for state in S]
+    assert labels == [
+        "no task", "not started yet", "at work", "in review", "approved", "landed", "stale",
+        "failed",
+    ]  # fmt: skip
+    assert state_label(S.STALE, S.IN_REVIEW) == "stale"
+    assert state_words(S.WORKING, waits_for_author=True) == "waits for its author"
+    assert state_words(S.FAILED, waits_for_author=True) == "has failed"

@@ -12,10 +12,10 @@ from gitworker.cli.options import GitworkerCommand
 def command(call: CommandLine, agent: str) -> None:
     """Give an agent no more tasks.
 
-    Its current task continues; the agent is PAUSED once it is idle.
+    Its current task continues; the agent is paused once it is idle.
 
     \b
       git worker agent pause ada
     """
     state = call.service().change_agent(agent, is_paused=True)
-    call.show(f"agent {agent} is {state}", agent=agent, state=state)
+    call.show(f"agent {agent} is {state.lower()}", agent=agent, state=state)

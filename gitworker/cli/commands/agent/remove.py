@@ -19,4 +19,4 @@ def command(call: CommandLine, agent: str) -> None:
       git worker agent remove ada
     """
     state = call.service().change_agent(agent, is_leaving=True)
-    call.show(f"agent {agent} is {state}", agent=agent, state=state)
+    call.show(f"agent {agent} is {state.lower()}", agent=agent, state=state)

@@ -18,7 +18,7 @@ from gitworker.observe.claim_list import claim_fields
 def command(call: CommandLine, name: str, wait: float, ttl: float | None) -> None:
     """Take a claim and print its epoch.
 
-    NAME is a task that is READY or the worker's own, `path:PATTERN` for files below the
+    NAME is a task that is ready or the worker's own, `path:PATTERN` for files below the
     repository's root (`*`, `?`, `[a-z]` and `**`, as in gitignore, including everything below), or
     KIND:ANYTHING, such as x:deploy. No other agent can take it, or a pattern that shares a path
     with it, until it is released or its lease ends. A worker's heartbeats renew its leases; others

@@ -16,7 +16,7 @@ def command(call: CommandLine, workers: tuple[str, ...]) -> None:
     """Show the branches that conflict, with their files.
 
     Compares branches with the target and with each other, and prints one line for each pair that
-    conflicts. Without names, compares all workers that are WORKING, IN_REVIEW, APPROVED or STALE
+    conflicts. Without names, compares all workers that are at work, in review, approved or stale
     and have commits of their own. In memory, each is rebased onto the target and merged with the
     others; nothing is moved. The result for two commits is kept, so that a second call costs
     nothing. Pairs whose changes cannot overlap are not compared. Your own merge drivers and filters

@@ -58,7 +58,7 @@ def command(
     """Hand tasks to agents until nothing is left to do.
 
     With PLAN, the tasks of that file are brought into the queue first, as by `task import`. Then an
-    agent starts for each task that is READY, in the order of priority and age, at most N at once.
+    agent starts for each task that is ready, in the order of priority and age, at most N at once.
     Each task gets a worker (claude-1, claude-2, …) with a branch and a worktree of its own. --agent
     names a known agent (see `exec`), or the words after -- are the command, in which {prompt} is
     the task's text. A task that names another agent gets that one. Without both, the registered

@@ -21,4 +21,4 @@ def command(call: CommandLine, project: str) -> None:
       git worker project archive web
     """
     changed = call.service().set_project_status(project, ProjectStatus.ARCHIVED)
-    call.show(f"project {project} is {changed.project.status}", **json_project(changed))
+    call.show(f"project {project} is {changed.project.status.lower()}", **json_project(changed))

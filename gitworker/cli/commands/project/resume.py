@@ -20,4 +20,4 @@ def command(call: CommandLine, project: str) -> None:
       git worker project resume web
     """
     changed = call.service().set_project_status(project, ProjectStatus.ACTIVE)
-    call.show(f"project {project} is {changed.project.status}", **json_project(changed))
+    call.show(f"project {project} is {changed.project.status.lower()}", **json_project(changed))

@@ -14,7 +14,7 @@ from gitworker.service.results import freed_json
 def command(call: CommandLine, worker: str) -> None:
     """Cancel a worker's task and keep its work under a rescue ref.
 
-    The task becomes CANCELLED and the worker IDLE. Branch and worktree are removed. Commits,
+    The task is cancelled, and the worker has none then. Branch and worktree are removed. Commits,
     uncommitted and untracked work stay reachable under the printed rescue ref, ignored files stay
     in the trash, and `git worker undo` restores everything. Refused while a process lives in the
     worktree.

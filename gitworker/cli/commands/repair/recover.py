@@ -20,7 +20,7 @@ def command(call: CommandLine, worker: str | None) -> int:
     `recover` and `merge` ask the remote whether it arrived. An operation that can be neither
     finished nor rolled back yet stays open. It is reported with the obstacle and blocks only
     operations on the same worker, and the exit status is not 0. A heartbeat daemon that was killed
-    is started again. With a name, returns a STALE worker to its earlier state: to work or into
+    is started again. With a name, returns a stale worker to its earlier state: to work or into
     review.
 
     \b
@@ -30,7 +30,7 @@ def command(call: CommandLine, worker: str | None) -> int:
     service = call.service()
     if worker is not None:
         recovered = service.recover(worker)
-        call.show(f"{recovered.worker_id} is {recovered.state}", **worker_json(recovered))
+        call.show(recovered.in_words, **worker_json(recovered))
         return 0
     settled = service.recover_interrupted()
     call.show(_text(len(settled.ended), len(settled.left)), **settled_json(settled))

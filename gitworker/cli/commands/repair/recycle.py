@@ -13,10 +13,11 @@ from gitworker.service.results import worker_json
 def command(call: CommandLine, worker: str) -> None:
     """Make a completed worker idle.
 
-    COMPLETED becomes IDLE. spawn and assign do this automatically. A worktree that was kept stays.
+    A landed worker has no task then. spawn and assign do this automatically. A worktree that was
+    kept stays.
 
     \b
       git worker recycle auth
     """
     recycled = call.service().recycle(worker)
-    call.show(f"{recycled.worker_id} is {recycled.state}", **worker_json(recycled))
+    call.show(recycled.in_words, **worker_json(recycled))

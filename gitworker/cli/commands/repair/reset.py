@@ -14,9 +14,9 @@ from gitworker.service.results import freed_json
 def command(call: CommandLine, worker: str) -> None:
     """Reset a failed worker for a new task and keep its work.
 
-    FAILED becomes IDLE. Branch and worktree are removed. Commits, uncommitted and untracked work
-    stay reachable under the printed rescue ref, ignored files stay in the trash, and `git worker
-    undo` restores everything. Refused while a process lives in the worktree.
+    The worker has no task then. Branch and worktree are removed. Commits, uncommitted and untracked
+    work stay reachable under the printed rescue ref, ignored files stay in the trash, and `git
+    worker undo` restores everything. Refused while a process lives in the worktree.
 
     \b
       git worker reset auth

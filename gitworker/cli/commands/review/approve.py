@@ -33,7 +33,7 @@ def command(
     the newest commit, or let the worker run `git worker done` again. Commits made after the
     approval withdraw it.
 
-    The rebase comes first and is mandatory. On a conflict nothing moves: the worker is WORKING
+    The rebase comes first and is mandatory. On a conflict nothing moves: the worker is at work
     again, the files are listed, and the exit status is 3. The old tip is kept under a rescue ref. A
     worker cannot approve its own work. If one of several workers cannot be approved, it is reported
     and the others are still approved; the exit status is the worst one.
@@ -85,8 +85,7 @@ def _print_results(results: Sequence[Approved | NotApproved], *, in_short: bool)
 
 
 def _head(approved: Approved) -> str:
-    worker = approved.worker
-    return f"{worker.worker_id} is {worker.state} at {short(approved.commit)}"
+    return f"{approved.worker.in_words} at {short(approved.commit)}"
 
 
 def _in_short(approved: Approved) -> str:

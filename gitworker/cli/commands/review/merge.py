@@ -36,13 +36,13 @@ def command(
     Replays workers onto the target one after the other, as many as fit into a window. If verify
     commands are set ([verify] commands in .gitworker.toml), they run on the window's last commit.
     If they pass, the whole window lands with one fast-forward. If they fail, bisection finds the
-    worker that breaks them; it returns to WORKING with the log, and the others land. If [merge]
+    worker that breaks them; it returns to work with the log, and the others land. If [merge]
     remote is set, the commits are pushed there first, never by force.
 
-    The target's history stays linear, and uncommitted work in its checkout is never touched. A
-    landed worker is COMPLETED; its worktree and branch are deleted, unless --keep is given or a
-    process lives in the worktree. A worker that cannot land is reported; the other workers still
-    land. The exit status is the worst one.
+    The target's history stays linear, and uncommitted work in its checkout is never touched. The
+    worktree and branch of a landed worker are deleted, unless --keep is given or a process lives in
+    the worktree. A worker that cannot land is reported; the other workers still land. The exit
+    status is the worst one.
 
     \b
       git worker merge auth

@@ -15,7 +15,7 @@ from gitworker.service.results import worker_json
 def command(call: CommandLine, worker: str, message: str | None, file: str | None) -> None:
     """Return a worker's branch with a request for changes.
 
-    IN_REVIEW or APPROVED becomes WORKING. The worker receives the request as a message
+    A worker in review or approved is at work again. The worker receives the request as a message
     (review_result).
 
     \b
@@ -23,4 +23,4 @@ def command(call: CommandLine, worker: str, message: str | None, file: str | Non
       git worker reject auth -F review.md
     """
     rejected = call.service().reject(worker, note=require_message(message, file))
-    call.show(f"{rejected.worker_id} is {rejected.state}", **worker_json(rejected))
+    call.show(rejected.in_words, **worker_json(rejected))

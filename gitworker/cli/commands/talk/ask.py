@@ -22,13 +22,13 @@ TIMEOUT_MAX_S = 30 * 86_400
 def command(call: CommandLine, text: str, options: str | None, timeout_s: float | None) -> None:
     """Ask a person, wait for the answer, and print it.
 
-    Run it in a worker's worktree. Meanwhile the task is WAITING_INPUT, and no heartbeat is
+    Run it in a worker's worktree. Meanwhile the task waits for the answer, and no heartbeat is
     expected. Standard output is exactly the answer. `git worker questions` and `inbox` show the
     question to a person, who answers with `git worker reply`.
 
     If the command is killed, ask in the same words to wait for the same answer. The answer also
     arrives in the inbox, and in the prompt of the task's next agent. With --timeout the task is
-    PAUSED after S seconds, and the exit status is 3, as for a question that was withdrawn. The task
+    paused after S seconds, and the exit status is 3, as for a question that was withdrawn. The task
     continues with the answer, without one after an hour, or at once by `git worker resume`.
 
     \b

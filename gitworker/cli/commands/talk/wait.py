@@ -46,4 +46,4 @@ def command(
         words.insert(0, str(verdict["verdict"]).replace("_", " "))
     shown = f" ({': '.join(words)})" if words else ""
     ended = ", and its agent has ended" if waited.agent_ended else ""
-    call.show(f"{waited.worker} is {waited.state}{shown}{ended}", **waited_json(waited))
+    call.show(f"{waited.in_words}{shown}{ended}", **waited_json(waited))

@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Adopt existing work: a branch, or a worktree made by hand.
 
-    The worker becomes ASSIGNED, as after spawn. An adopted worktree stays in its place with all its
+    The worker has the task, as after spawn. An adopted worktree stays in its place with all its
     files; a branch without a worktree gets one. A worker's branch must be called WORKER/TASK:
     --rename renames it with git, including its reflog and settings; without --rename, another name
     is refused. Standard output gets only the worktree's path.

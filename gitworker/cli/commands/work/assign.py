@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Give the next task to a free worker.
 
-    Works like spawn, for an existing worker that is IDLE or COMPLETED: TASK may be left out if -m,
-    -F or --title describes it. Standard output gets only the path of the new worktree.
+    Works like spawn, for an existing worker that has no task or has landed: TASK may be left out
+    if -m, -F or --title describes it. Standard output gets only the path of the new worktree.
 
     \b
       cd "$(git worker assign auth password-reset -F task.md)"

@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Hand in the work for review.
 
-    WORKING becomes IN_REVIEW. Refused if there is uncommitted work (--commit commits it), if the
+    The worker is in review then. Refused if there is uncommitted work (--commit commits it), if the
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
     with the target, and if conflict markers are committed in a file that it changes. In review,
     new commits or a new note renew the request; without either, nothing changes.
@@ -84,7 +84,7 @@ def command(
         fields["push_error"] = error.to_json() if error else None
     published = f", published to {place}" if place and error is None else ""
     call.show(
-        f"{done.worker.worker_id} is {done.worker.state}:"
+        f"{done.worker.in_words}:"
         f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}",
         **fields,
     )

@@ -53,8 +53,8 @@ def command(
 ) -> int:
     """Run an agent in a worker's worktree, under supervision.
 
-    The words after -- are the command. ASSIGNED becomes WORKING. The agent gets its own session and
-    process group, a terminal if the caller has one, and these variables: GITWORKER_ID,
+    The words after -- are the command. The worker is at work then. The agent has a session and a
+    process group of its own, a terminal if the caller has one, and these variables: GITWORKER_ID,
     GITWORKER_TASK, GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE, GITWORKER_BUS (the path
     of bus.db), and GITWORKER_PROMPT_FILE (a file with the task's text, or else its title; if the
     work was sent back and has no new commit since, with the reason and the text). Its
@@ -80,7 +80,7 @@ def command(
     After the agent has ended, the processes that it left are ended, too: its session, and all
     processes that work in the worktree, but no shared daemon (tmux, ssh-agent, git's own). Exit 0
     with commits and without uncommitted changes hands in the work, as `done` does. Exit 0 without
-    commits, or with uncommitted changes, leaves the worker WORKING; on a terminal it is then bound
+    commits, or with uncommitted changes, leaves the worker at work; on a terminal it is then bound
     to your shell. Any other exit makes the worker FAILED: `resume` takes the same attempt up, and
     another worker or `run` begins the next one. A stop or the time limit blocks the task until it
     is resumed or assigned. If the agent or a person changed the worker's state meanwhile, that

@@ -23,4 +23,4 @@ def command(call: CommandLine, worker: str | None, message: str | None, file: st
     """
     reason = require_message(message, file)
     failed = call.service().fail(worker, reason=reason)
-    call.show(f"{failed.worker_id} is {failed.state}", reason=reason, **worker_json(failed))
+    call.show(failed.in_words, reason=reason, **worker_json(failed))

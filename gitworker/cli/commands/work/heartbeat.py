@@ -34,7 +34,7 @@ def command(
 
     Sends one heartbeat for the worker, which also renews its claims. Omitted values (status,
     progress) keep their last reported value. `--status blocked` is also published on the bus. A
-    STALE worker recovers, and a FAILED one resumes, unless it failed on purpose (by `fail`, a stop
+    stale worker recovers, and a failed one resumes, unless it failed on purpose (by `fail`, a stop
     or a time limit). Prints nothing, except a warning if the worker's task was cancelled or reset.
 
     Exit status 3, after the heartbeat: the worker has lost a claim; the message names the new

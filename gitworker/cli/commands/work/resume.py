@@ -25,10 +25,10 @@ from gitworker.service.results import worker_json
 def command(ctx: click.Context, worker: str | None, pid: int | None, detach: bool) -> int:
     """Take up failed, stale or returned work in place.
 
-    FAILED or STALE becomes WORKING, with branch, worktree and uncommitted files as they are. The
+    A failed or stale worker is at work again; branch, worktree and uncommitted files stay. The
     worker gets its task and its claim again. Setup commands that failed run again first. Refused if
     another worker holds the task now. Work that was sent back no longer waits for its author. A
-    worker that became STALE in review is in review again.
+    worker that became stale in review is in review again.
 
     If the agent has ended and another than the worker calls, the last command of the task runs
     again: detached with --detach or if it was so before, otherwise in the foreground as by `exec`,
@@ -76,5 +76,5 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
         return run_supervised(call, call.open(), worker, request)
     resumed = call.service().resume(worker, pid=pid)
     process = f" (process {resumed.pid})" if resumed.pid else ""
-    call.show(f"{resumed.worker_id} is {resumed.state}{process}", **worker_json(resumed))
+    call.show(f"{resumed.in_words}{process}", **worker_json(resumed))
     return 0

@@ -14,7 +14,7 @@ from gitworker.service.results import worker_json
 def command(call: CommandLine, worker: str | None, pid: int | None) -> None:
     """Start work on a task, and record its process.
 
-    ASSIGNED becomes WORKING. A background process then sends heartbeats as long as the recorded
+    The worker is at work then. A background process then sends heartbeats as long as the recorded
     process runs. Without --pid that is the nearest ancestor that is not git, env, timeout or a
     shell that runs a script. If no such process exists, liveness depends on commands and commits. A
     process of the system or of another user is refused; process 1 counts as one of the system,
@@ -26,4 +26,4 @@ def command(call: CommandLine, worker: str | None, pid: int | None) -> None:
     """
     started = call.service().start(worker, pid=pid)
     process = f" (process {started.pid})" if started.pid else ""
-    call.show(f"{started.worker_id} is {started.state}{process}", **worker_json(started))
+    call.show(f"{started.in_words}{process}", **worker_json(started))

@@ -33,7 +33,7 @@ def command(
     Then the commands of --validate (by default the verify commands) run on the target in a checkout
     of their own. If they pass, the workstream is completed.
 
-    If a critical task ends BLOCKED, the workstream has failed: its other tasks are cancelled, and
+    If a critical task ends blocked, the workstream has failed: its other tasks are cancelled, and
     their work is kept. A failed task that is not critical is dropped once all others are complete.
 
     With --branch the tasks land on a branch of its own, ws/<workstream>. The final validation

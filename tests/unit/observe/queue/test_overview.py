@@ -24,10 +24,10 @@ FOUND = QueueOverview(
 SCREEN = """
 
 AGENT  TYPE    STATE  TASKS  USE  TOKENS
-ada    claude  BUSY   1/3    33%  12,000
+ada    claude  busy   1/3    33%  12,000
 
 PROJECT  STATUS  TOKENS  BUDGET  USED  COST
-web      ACTIVE  500     2,000   25%   ~$1.50
+web      active  500     2,000   25%   ~$1.50
 
 NEXT  PRIORITY  AGE  TITLE
 menu  90        1m   Add \\x1b[2Jit
@@ -41,7 +41,7 @@ def test_screen() -> None:
     empty = QueueOverview((), (Project("x", "", budget_limit=0), Project("y", "")))
     rows = render_overview(empty, NOW, width=80, color=False)[-2:]
     assert [row.split()[2:] for row in rows] == [["0", "0", "100%", "-"], ["0", "-", "-", "-"]]
-    assert "\x1b[36mBUSY" in "".join(render_overview(FOUND, NOW, width=80, color=True))
+    assert "\x1b[36mbusy" in "".join(render_overview(FOUND, NOW, width=80, color=True))
 
 
 def test_json() -> None:

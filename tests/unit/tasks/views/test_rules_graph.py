@@ -22,11 +22,11 @@ TASKS = [
 def test_the_tree() -> None:
     """Each task is drawn once, below the last task that it needs."""
     assert tree_lines(TASKS) == [
-        "a  COMPLETED  Form",
-        "  b  IN_PROGRESS",
-        "    d  DEFINED  (needs a, b, lost)",
-        '  c  READY  Say "hi"',
-        "z  CANCELLED",
+        "a  completed  Form",
+        "  b  in progress",
+        "    d  waits for other tasks  (needs a, b, lost)",
+        '  c  ready to start  Say "hi"',
+        "z  cancelled",
     ]
 
 

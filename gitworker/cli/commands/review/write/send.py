@@ -42,5 +42,5 @@ def command(
         worker, verdict=verdict, note=read_message(message, file) or ""
     )
     number = len(sent.comments)
-    words = f"sent {number} comment{'s' if number != 1 else ''}; {sent.worker.worker_id} is"
-    output.show(f"{words} {sent.worker.state}", json_sent(sent), as_json=call.as_json)
+    words = f"sent {number} comment{'s' if number != 1 else ''}; {sent.worker.in_words}"
+    output.show(words, json_sent(sent), as_json=call.as_json)

@@ -14,7 +14,7 @@ from gitworker.workers.task_verbs.change import json_changed_task
 def command(call: CommandLine, task: str) -> None:
     """Withdraw a task.
 
-    The task is CANCELLED. A worker that has it is freed, as by `git worker cancel`: its work stays
+    The task is cancelled. A worker that has it is freed, as by `git worker cancel`: its work stays
     under a rescue ref, and `git worker undo` restores it. Tasks that need it cannot start;
     `task restart` puts it back into the queue.
 
@@ -24,4 +24,4 @@ def command(call: CommandLine, task: str) -> None:
     done = call.service().cancel_task(task)
     if done.rescue and not call.as_json:
         output.narrate(f"the work of {done.worker} is kept under {done.rescue}")
-    call.show(f"{done.task} is {done.status}", **json_changed_task(done))
+    call.show(done.in_words, **json_changed_task(done))

@@ -14,7 +14,7 @@ from gitworker.workers.task_verbs.change import json_changed_task
 def command(call: CommandLine, task: str) -> None:
     """Put a task back into the queue.
 
-    The task is READY, with all its retries. A worker that has it is freed, as by `git worker
+    The task is ready, with all its retries. A worker that has it is freed, as by `git worker
     cancel`: its work stays under a rescue ref. A task that waits for others waits
     for them no longer. Stop a task that is in progress first; to continue with its work, use
     `git worker resume`.
@@ -25,4 +25,4 @@ def command(call: CommandLine, task: str) -> None:
     done = call.service().restart_task(task)
     if done.rescue and not call.as_json:
         output.narrate(f"the work of {done.worker} is kept under {done.rescue}")
-    call.show(f"{done.task} is {done.status}", **json_changed_task(done))
+    call.show(done.in_words, **json_changed_task(done))

@@ -13,11 +13,11 @@ from gitworker.workers.task_verbs.change import json_changed_task
 def command(call: CommandLine, task: str) -> None:
     """Record a failed task as completed without its work.
 
-    Possible for a FAILED or BLOCKED task. Tasks that wait for it may start. Branch and worktree of
+    Possible for a failed or blocked task. Tasks that wait for it may start. Branch and worktree of
     its worker stay as they are.
 
     \b
       git worker task skip login-form
     """
     done = call.service().skip_task(task)
-    call.show(f"{done.task} is {done.status}", **json_changed_task(done))
+    call.show(done.in_words, **json_changed_task(done))

@@ -21,15 +21,13 @@ from gitworker.workers.task_verbs.change import json_changed_task
 def command(call: CommandLine, task: str, message: str) -> None:
     """Stop work on a task.
 
-    The task is BLOCKED and is not tried again until `task restart` or `git worker resume`. Branch
+    The task is blocked and is not tried again until `task restart` or `git worker resume`. Branch
     and worktree stay. If a supervised agent is running, it gets the order to stop, and the task is
-    BLOCKED once it has ended.
+    blocked once it has ended.
 
     \b
       git worker task stop login-form -m 'wrong direction'
     """
     done = call.service().stop_task(task, reason=message)
     ordered = f"the agent of {done.worker} was ordered to stop"
-    call.show(
-        ordered if done.is_ordered else f"{done.task} is {done.status}", **json_changed_task(done)
-    )
+    call.show(ordered if done.is_ordered else done.in_words, **json_changed_task(done))

@@ -20,7 +20,7 @@ from gitworker.tasks.queue.ready import json_ready, render_ready
 def command(call: CommandLine, limit: int) -> None:
     """List the tasks that may start now, in their order.
 
-    A task may start if it is READY, not held back, and waits for no other task. Lower priority
+    A task may start if it is ready, not held back, and waits for no other task. Lower priority
     numbers come first, then older tasks, then their order in the plan. On a pipe the columns (task,
     priority, age, title) are separated by tabs and have no heading.
 

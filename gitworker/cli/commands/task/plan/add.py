@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Add a task to the queue and print its id.
 
-    The task is READY if it waits for nothing, else DEFINED until its dependencies are satisfied.
+    The task is ready to start if it waits for nothing, else it waits for its dependencies.
     `task ready` shows the tasks that may start, and `spawn WORKER TASK` starts one.
 
     Without TASK, its id is made of the title or of the text's first line (login-form,
