@@ -17,7 +17,7 @@ from gitworker.agents.adapters.attach_run import ONE_ATTEMPT
 from tests.agents.real.machine import AgentMachine
 
 PATIENCE_S = 150  # such an agent starts within 20 s if nothing else runs
-ENTER_S = 3
+ENTER_S, TYPE_S = 3, 20
 POLL_S = 0.3
 COLUMNS, ROWS = 120, 40
 
@@ -51,18 +51,25 @@ class Screen:
         self.tmux("send-keys", *keys)
 
     def say(self, text: str, until: Callable[[], object]) -> None:
-        """Type a line, and wait for its effect; an Enter that counts as pasted is repeated."""
-        self.tmux("send-keys", "-l", text)
-        self.wait_for(text)
-        deadline = 0.0
+        """Type a line, and wait for its effect.
+
+        A line that the agent forgets while it starts again is typed again, and an Enter that it
+        takes for a part of a pasted text is repeated.
+        """
+        typed = entered = float("-inf")
 
         def has_effect() -> bool:
-            nonlocal deadline
+            nonlocal typed, entered
             if until():
                 return True
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if text not in self.text:
+                if now - max(typed, entered) >= TYPE_S:
+                    self.press("-l", text)
+                    typed = now
+            elif now - entered >= ENTER_S:
                 self.press("Enter")
-                deadline = time.monotonic() + ENTER_S
+                entered = now
             return False
 
         self.wait_until(has_effect)
