@@ -107,7 +107,8 @@ def test_version(agent: str) -> None:
         words, env={**os.environ, **QUIET, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (done.returncode, bool(re.search(r"\d+\.\d+", done.stdout))) == (0, True), done
+    said = f"{done.stdout}{done.stderr}"  # pi prints it on standard error
+    assert (done.returncode, bool(re.search(r"\d+\.\d+", said))) == (0, True), done
 
 
 @pytest.mark.parametrize(
