@@ -4,10 +4,11 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,9 +104,12 @@ def on_screen(
         env={name: value for name, value in environment.items() if name != "TMUX"},
         cwd=machine.root / "worktrees" / "t1", check=True,
     )  # fmt: skip
+    group = screen.pid
     try:
         yield screen
     finally:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)  # Gemini CLI outlives its terminal
         subprocess.run(["tmux", "-S", screen.socket, "kill-server"], check=False)
 
 
