@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gitworker.tui.rows.row import AnyRow
 
-STRIPS_KEPT = 1000
+STRIPS_KEPT = 200
 STYLES: dict[str, Style] = {}
 
 
@@ -103,7 +103,6 @@ class RowView(ScrollView, can_focus=True):
         at = -1 if self.cursor is None and step > 0 else (self.cursor or 0)
         while 0 <= (at := at + step) < len(self.rows):
             if wanted(self.rows[at]):
-                self.first = None
                 self._go(at)
                 return True
         if not self._stops_everywhere and is_wanted is None:
@@ -115,16 +114,14 @@ class RowView(ScrollView, can_focus=True):
         at = (self.cursor or 0) + step
         if not 0 <= at < len(self.rows) or self.rows[at].is_file:
             return
-        first = self.cursor if self.first is None else self.first
-        self._go(at)
-        self.first = first
+        self._go(at, first=self.cursor if self.first is None else self.first)
 
     def page(self, step: int) -> None:
         """Move by one screen."""
-        at = (self.cursor or 0) + step * max(1, self.size.height - 1)
-        self.first = None
-        at = min(max(at, 0), max(0, len(self.rows) - 1))
-        self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False)
+        size = step * max(1, self.size.height - 1)
+        at = min(max((self.cursor or 0) + size, 0), max(0, len(self.rows) - 1))
+        top = self.scroll_offset.y + size
+        self.scroll_to(y=top, animate=False, immediate=True)  # else it is drawn twice
         found = self._nearest(at)
         if found is not None:
             self._go(found)
@@ -132,7 +129,6 @@ class RowView(ScrollView, can_focus=True):
     def edge(self, step: int) -> None:
         """Move to the first or the last stop, and show the rows beyond it."""
         found = self._nearest(0 if step < 0 else len(self.rows))
-        self.first = None
         if found is not None:
             self._go(found)
         self.scroll_to(y=0 if step < 0 else len(self.rows), animate=False, immediate=True)
@@ -175,10 +171,10 @@ class RowView(ScrollView, can_focus=True):
                 Segment(clean(one.text), base + style_of(one.style)) for one in self.rows[at].parts
             ]
             length = sum(width_of(one.text) for one in parts)
-            if known[1] and length < self.size.width:
-                parts.append(Segment(" " * (self.size.width - length), base))
-                length = self.size.width
-            strip = Strip(parts, length)
+            width = self.size.width
+            if length < width:  # or Textual makes a second strip, which takes as long
+                parts.append(Segment(" " * (width - length), base))
+            strip = Strip(parts, max(length, width))
             if len(self._strips) >= STRIPS_KEPT:
                 self._strips.clear()
             self._strips[known] = strip
@@ -209,19 +205,23 @@ class RowView(ScrollView, can_focus=True):
             return
         was = self.cursor
         if event.shift and self._stops_everywhere:
-            first = was
-            self._go(at)
-            self.first = first
+            self._go(at, first=was)
         else:
-            self.first = None
             self._go(at)
             if was == at and event.chain > 1:
                 self.post_message(self.Chosen())
 
-    def _go(self, at: int) -> None:
-        self.cursor = at
+    def _go(self, at: int, *, first: int | None = None) -> None:
+        """Move the cursor; `first` is the other end of a range."""
+        before, offset = self.cursor, self.scroll_offset
+        is_range = self.first is not None or first is not None
+        self.cursor, self.first = at, first
         self._reveal(at)
-        self.refresh()
+        if before is None or is_range or offset != self.scroll_offset:
+            self.refresh()
+            return
+        self.refresh_line(before)
+        self.refresh_line(at)
 
     def _reveal(self, at: int) -> None:
         top, height = self.scroll_offset.y, max(1, self.size.height)

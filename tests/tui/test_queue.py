@@ -21,7 +21,7 @@ def test_the_order_lands_and_is_undone(world: World) -> None:
         await room.press("m", sees="auth landed at")
         await room.see("merge of auth")
         await room.press("m", sees="css landed at")
-        await room.see("No approved work waits.")
+        await room.see("No approved work waits.", "merge of css")
         assert world.tip() != before
         await room.press("u", sees="its landing was undone; it waits for you")
         await room.choose_item("merge of auth")

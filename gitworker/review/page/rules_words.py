@@ -25,7 +25,7 @@ def changed_words(lines: Sequence[tuple[str, str]]) -> dict[int, Range]:
     ranges.
     """
     found: dict[int, Range] = {}
-    for old, new in _pairs(lines):
+    for old, new in pairs([kind for kind, _ in lines]):
         both = _compare(lines[old][1], lines[new][1])
         if both is not None:
             found[old], found[new] = both
@@ -39,17 +39,18 @@ def split_at(text: str, start: int, end: int) -> Iterator[tuple[bool, str]]:
     yield from (one for one in parts if one[1])
 
 
-def _pairs(lines: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+def pairs(kinds: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of each deleted line and of the added line that it is compared with."""
     at = 0
-    while at < len(lines):
-        middle = _end_of_run(lines, at, DEL)
-        end = _end_of_run(lines, middle, ADD)
+    while at < len(kinds):
+        middle = _end_of_run(kinds, at, DEL)
+        end = _end_of_run(kinds, middle, ADD)
         yield from zip(range(at, middle), range(middle, end), strict=False)
         at = max(end, at + 1)
 
 
-def _end_of_run(lines: Sequence[tuple[str, str]], at: int, kind: str) -> int:
-    while at < len(lines) and lines[at][0] == kind:
+def _end_of_run(kinds: Sequence[str], at: int, kind: str) -> int:
+    while at < len(kinds) and kinds[at] == kind:
         at += 1
     return at
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.observe.inbox.rules_comments import place_text
 from gitworker.observe.text import count_text, few_files
 from gitworker.review.comments.rules_steps import is_draft
-from gitworker.review.page.rules_words import changed_words, split_at
+from gitworker.review.page.rules_words import changed_words, pairs, split_at
 from gitworker.review.page.shown_changes import ADD, DEL, NOTE, show_changes
 from gitworker.states.worker_machine import state_words
 from gitworker.tui.rows.list_rows import Verdict
@@ -193,13 +193,14 @@ def _hunk(file: ShownFile, hunk: ShownHunk, toggled: Set[str], width: int) -> It
 
 
 class _Hunk:
-    """The lines of a hunk; their words are compared when the first of them is shown."""
+    """The lines of a hunk; the words of a line are compared when it is shown."""
 
-    __slots__ = ("_words", "digits", "hunk", "path")
+    __slots__ = ("_pairs", "_words", "digits", "hunk", "path")
 
     def __init__(self, path: str, hunk: ShownHunk, digits: int) -> None:
         self.path, self.hunk, self.digits = path, hunk, digits
-        self._words: dict[int, Range] | None = None
+        self._pairs: dict[int, tuple[int, int]] | None = None
+        self._words: dict[int, dict[int, Range]] = {}
 
     def text(self, at: int) -> str:
         """Return the text of a line."""
@@ -207,10 +208,17 @@ class _Hunk:
 
     def words(self, at: int) -> Range:
         """Return the range of a line that differs from its other version."""
-        if self._words is None:
-            lines = self.hunk.lines
-            self._words = changed_words([(one.kind, clean(one.text)) for one in lines])
-        return self._words.get(at, NO_WORDS)
+        if self._pairs is None:
+            known = list(pairs([one.kind for one in self.hunk.lines]))
+            self._pairs = {number: both for both in known for number in both}
+        both = self._pairs.get(at)
+        if both is None:
+            return NO_WORDS
+        old, new = both
+        if old not in self._words:
+            found = changed_words([(DEL, self.text(old)), (ADD, self.text(new))])
+            self._words[old] = found
+        return self._words[old].get(both.index(at), NO_WORDS)
 
 
 class LineRow:

@@ -23,9 +23,9 @@ class QueueView(View):
     def read(self, width: int) -> Loaded:
         """Return the queue and the newest operations that can be undone."""
         del width
+        queue = self.room.service.queue()
         listed = self.room.service.undo_records(limit=RECORDS_READ)
         records = [one for one in listed if not one.needs_number][:RECORDS_SHOWN]
-        queue = self.room.service.queue()
         return Loaded(queue_rows(queue, records, now_ms=clock.now_ms()), records)
 
     def action_open(self) -> None:
