@@ -17,6 +17,7 @@ from benchmarks.cases.mcp import measure_mcp
 from benchmarks.cases.memory import measure_memory
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
 from benchmarks.cases.radar import measure_radar
+from benchmarks.cases.screens import measure_screens
 from benchmarks.cases.status import measure_status
 from benchmarks.cases.tasks import measure_tasks
 from benchmarks.results import Result
@@ -40,6 +41,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "land": measure_land,
     "queue": measure_queue,
     "radar": measure_radar,
+    "screens": measure_screens,
     "memory": measure_memory,
 }
 
