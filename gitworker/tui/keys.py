@@ -38,7 +38,7 @@ EVERYWHERE = (
     Key("ctrl+z", "app.suspend_process", "Ctrl+Z", "back to the shell; fg continues"),
     Key("escape", "back", "Esc", "back; remove the notice"),
     Key("question_mark", "help", "?", "help", "help"),
-    Key("q", "quit", "q", "quit", "quit"),
+    Key("q,ctrl+c", "quit", "q", "quit; Ctrl+C does the same", "quit"),
 )
 BOARD = (Key("z", "old", "z", "show or hide old landings"),)
 INBOX = (

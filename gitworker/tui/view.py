@@ -168,7 +168,8 @@ class View(Screen[None]):
 
     def show_keys(self) -> None:
         """Show the line of keys."""
-        shown = [one for one in (*self.KEYS, *EVERYWHERE) if one.short]
+        known = [one for one in (*self.KEYS, *EVERYWHERE) if one.short]
+        shown = sorted(known, key=lambda one: one.action != "help")  # a narrow screen has that one
         parts = [
             part for one in shown for part in (Part(one.shown, BOLD), Part(f" {one.short}  ", DIM))
         ]
