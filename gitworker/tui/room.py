@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -64,7 +66,10 @@ class Room(App[int]):
         self.facts: Mapping[str, CardFacts] = {}
         self.outcome: Outcome | None = None
         self._changing = 0
-        self._pool = ThreadPoolExecutor(THREADS, "screen")
+        self._lock = threading.Lock()
+        self._unseen: list[Outcome] = []  # of changes that have ended
+        self._reads = ThreadPoolExecutor(THREADS, "read")
+        self._changes = ThreadPoolExecutor(THREADS, "change")
         self._is_reading = self._is_due = False
 
     # ------------------------------------------------------------------ for the screens
@@ -90,8 +95,9 @@ class Room(App[int]):
         message.run()
 
     def post(self, run: Callable[[], None]) -> None:
-        """Call `run` in the loop of the screens, from any thread."""
-        self.post_message(Done(run))
+        """Call `run` in the loop of the screens, from any thread; not after their end."""
+        with suppress(RuntimeError):  # the loop is closed
+            self.post_message(Done(run))
 
     def read(
         self,
@@ -104,44 +110,52 @@ class Room(App[int]):
         def work() -> None:
             try:
                 value = read()
-            except GitWorkerError as error:
-                self.post(partial(fail, error))
             except Exception as error:  # noqa: BLE001 -- a bug in one view must not end the screens
-                self.post(partial(fail, Internal(f"a bug in gitworker: {error!r}")))
+                self.post(partial(fail, _refusal(error)))
             else:
                 self.post(partial(show, value))
 
-        try:
-            self._pool.submit(work)
-        except RuntimeError:  # the screens are closing
-            return
+        with suppress(RuntimeError):  # the screens are closing
+            self._reads.submit(work)
 
     def close_threads(self) -> int:
-        """Start nothing more; return the number of changes that are still running."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        return self._changing
+        """Read nothing more; return the number of changes that have not ended."""
+        self._reads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            return self._changing - len(self._unseen)
 
-    def wait(self) -> None:
-        """Wait for the changes that are still running."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def wait(self) -> list[Outcome]:
+        """Wait for all changes, and return the outcomes that no screen has shown."""
+        self._changes.shutdown(wait=True)
+        return self._unseen
 
     # ------------------------------------------------------------------ changes
     def change(self, label: str, change: Callable[[], Outcome]) -> None:
         """Make a change in a thread and show its outcome."""
-        self._changing += 1
+        with self._lock:
+            self._changing += 1
         self.report(Outcome(f"{label} …"))
 
-        def end(found: Outcome) -> None:
+        def work() -> None:
+            try:
+                found = change()
+            except Exception as error:  # noqa: BLE001 -- a bug in one change must not end the screens
+                refusal = _refusal(error)
+                found = Outcome(f"{label}: {refusal_words(refusal)}", refusal.hint, True)
+            with self._lock:
+                self._unseen.append(found)
+            self.post(partial(self._end_change, found))
+
+        self._changes.submit(work)
+
+    def _end_change(self, found: Outcome) -> None:
+        with self._lock:
             self._changing -= 1
-            self.report(found)
-            for one, is_first in self.shown():
-                if is_first:
-                    one.load()
-
-        def refuse(error: GitWorkerError) -> None:
-            end(Outcome(f"{label}: {refusal_words(error)}", error.hint, True))
-
-        self.read(change, end, refuse)
+            self._unseen.remove(found)
+        self.report(found)
+        for one, is_first in self.shown():
+            if is_first:
+                one.load()
 
     def report(self, outcome: Outcome | None) -> None:
         """Show an outcome, or remove the notice."""
@@ -183,3 +197,10 @@ class Room(App[int]):
     def _update(self) -> None:
         for one, is_first in self.shown():
             one.status_changed(is_shown=is_first)
+
+
+def _refusal(error: Exception) -> GitWorkerError:
+    """Return an error as a refusal; any other than ours is a bug."""
+    if isinstance(error, GitWorkerError):
+        return error
+    return Internal(f"a bug in gitworker: {error!r}")

@@ -1,10 +1,16 @@
 """Text of agents, and a repository that disappears or is locked."""
 
+import asyncio
+import threading
+
 import apsw
 import pytest
 
+from gitworker.errors import Refused
 from gitworker.service import open_repository
-from tests.tui.kit import Room, play
+from gitworker.service.outcome_words import Outcome
+from gitworker.tui.app import ControlRoom
+from tests.tui.kit import Room, opened, play
 from tests.workers.world import World
 
 EVIL = "\x1b[2J\x1b]52;c;ZXZpbA==\x07[@click=app.exit]go[/] [/] [red\u202e\u200b\x9b31m"
@@ -131,3 +137,28 @@ def test_a_bug_in_a_view(world: World, name: str) -> None:
         await room.press("g", sees="in review 1")
 
     play(world, story, service=service, size=(100, 30))
+
+
+def test_a_change_outlives_the_screens(world: World) -> None:
+    """A change that has not ended at the end of the screens is finished, and its outcome kept."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    never = threading.Event()
+
+    async def story() -> ControlRoom:
+        async with opened(world) as room:
+            app = room.app
+
+            def slow() -> Outcome:
+                while app.is_running:
+                    never.wait(0.01)
+                raise Refused("too late", "git worker status")
+
+            await room.see("in review 1")
+            app.change("wait", slow)
+            app.change("again", lambda: Outcome("done"))
+            await room.see("done")
+            assert app.close_threads() == 1
+        return app
+
+    app = asyncio.run(story())
+    assert app.wait() == [Outcome("wait: too late", "git worker status", True)]

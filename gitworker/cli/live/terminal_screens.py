@@ -48,7 +48,8 @@ def show_screens(call: CommandLine, worker: str | None) -> None:
     running = room.close_threads()
     if running:
         output.narrate(f"waiting for {count_text(running, 'change')} to end")
-    room.wait()
+    for outcome in room.wait():
+        output.narrate(f"{outcome.text}\nhint: {outcome.hint}" if outcome.hint else outcome.text)
     if ended:
         raise SystemExit(128 + ended)
 
