@@ -66,7 +66,13 @@ class WriteScreen(ModalScreen[Written | None]):
             yield keys
 
     def on_mount(self) -> None:
-        """Fill the parts."""
+        """Give the keys to the field before the heading asks for a text."""
+        area = self.query_one(PlainArea)
+        area.move_cursor(area.document.end)
+        area.focus()
+        self.call_after_refresh(self._show_heading)
+
+    def _show_heading(self) -> None:
         rows = [row(Part(line, DIM if at else BOLD)) for at, line in enumerate(self._heading)]
         heading = self.query_one("#heading", RowView)
         heading.styles.height = len(rows)
@@ -76,9 +82,6 @@ class WriteScreen(ModalScreen[Written | None]):
         ways = self.query_one("#ways", RowView)
         ways.styles.height = 1
         ways.show([row(*parts)])
-        area = self.query_one(PlainArea)
-        area.move_cursor(area.document.end)
-        area.focus()
 
     def action_save(self) -> None:
         """Return the text."""
