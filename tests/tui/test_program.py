@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kit import run, wait_until
-from tests.ui.conftest import Server
+from tests.tmux.conftest import Server
 from tests.workers.world import World
 
 

@@ -10,9 +10,9 @@ from gitworker.observe.last_run import read_last_run
 from gitworker.observe.logs.log import json_log, render_log
 from gitworker.session import Session
 from gitworker.store.workers import Worker
-from gitworker.ui.rules import GRID, window_name
-from gitworker.ui.tmux import CODE, Tmux, open_tmux
-from gitworker.ui.watch import (
+from gitworker.tmux.rules_layout import GRID, window_name
+from gitworker.tmux.tmux import CODE, Tmux, open_tmux
+from gitworker.tmux.watch import (
     TaskWindow,
     find_task_window,
     go_to,

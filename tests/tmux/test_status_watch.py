@@ -2,7 +2,7 @@
 
 from tests.cli.conftest import Scene, scene
 from tests.cli.kit import ok, wait_until
-from tests.ui.conftest import Server
+from tests.tmux.conftest import Server
 
 __all__ = ["scene"]  # the fixture
 

@@ -10,7 +10,7 @@ from tests.cli.conftest import Scene, scene
 from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, running, wait_until
 from tests.cli.terminal import on_terminal
 from tests.hints.following import note
-from tests.ui.conftest import TASK, Server
+from tests.tmux.conftest import TASK, Server
 
 __all__ = ["scene"]  # the fixture
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.ui.rules import (
+from gitworker.tmux.rules_layout import (
     GRID,
     PaneSpec,
     TmuxPane,

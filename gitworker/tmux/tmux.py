@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gitworker import proc
 from gitworker.errors import Unavailable
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
-from gitworker.ui.rules import (
+from gitworker.tmux.rules_layout import (
     MINIMUM,
     PaneSpec,
     TmuxPane,

@@ -14,7 +14,7 @@ from gitworker.observe.workers.rules import SHOULD_HAVE_WORKTREE
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.states.worker_machine import state_words
 from gitworker.store.workers import all_workers
-from gitworker.ui.rules import (
+from gitworker.tmux.rules_layout import (
     EVENT_SHARE,
     GRID,
     LOG_PANE,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.workers import Worker
-    from gitworker.ui.tmux import Tmux
+    from gitworker.tmux.tmux import Tmux
 
 
 class TaskWindow(NamedTuple):

@@ -9,8 +9,8 @@ import pytest
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound, Unavailable
 from gitworker.session import Session
-from gitworker.ui.tmux import open_tmux
-from gitworker.ui.watch import (
+from gitworker.tmux.tmux import open_tmux
+from gitworker.tmux.watch import (
     find_task_window,
     go_to,
     open_grid,
@@ -19,7 +19,7 @@ from gitworker.ui.watch import (
 )
 from tests.cli.kit import DEADLINE_S, wait_until
 from tests.cli.terminal import on_terminal
-from tests.ui.conftest import TASK, Server, Spawn, write_log
+from tests.tmux.conftest import TASK, Server, Spawn, write_log
 
 
 def test_a_room(server: Server, session: Session, give: Spawn) -> None:
