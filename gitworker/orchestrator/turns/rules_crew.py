@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 
+STATE_WORDS: Mapping[str, str] = {
+    AgentState.ERROR: "has failed", AgentState.SHUTDOWN: "was shut down",
+}  # fmt: skip
+
+
 class TaskKind(NamedTuple):
     """The agent or type that a task names, and the capabilities that it requires."""
 
@@ -137,5 +142,5 @@ def obstacle_of(
            for one in able):  # fmt: skip
         return None
     one = able[0]
-    words = "paused" if one.is_paused else one.state
-    return Obstacle(f"agent {one.name} is {words}", f"git worker agent resume {one.name}")
+    words = "is paused" if one.is_paused else STATE_WORDS.get(one.state, f"is {one.state.lower()}")
+    return Obstacle(f"agent {one.name} {words}", f"git worker agent resume {one.name}")

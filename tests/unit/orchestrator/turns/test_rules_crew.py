@@ -64,7 +64,7 @@ def test_who_may_take_a_task() -> None:
     )
     broken = (CrewAgent("dan", state="ERROR"),)
     assert obstacle_of(sql, ("dan",), broken) == Obstacle(
-        "agent dan is ERROR", "git worker agent resume dan"
+        "agent dan has failed", "git worker agent resume dan"
     )
 
 
