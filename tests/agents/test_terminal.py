@@ -79,7 +79,7 @@ def test_the_agent_has_a_terminal_of_that_size(auth: SupervisedWorker, screen: S
     script = "test -t 0 && test -t 1 && test -t 2 && stty size && stty size </dev/tty"
     before = screen.modes
     with at(screen, auth, "sh", "-c", f"{script} && {COMMIT}") as process:
-        assert screen.see(b"IN_REVIEW").startswith(b"30 90\r\n30 90\r\n")
+        assert screen.see(b"in review").startswith(b"30 90\r\n30 90\r\n")
         assert process.wait(DEADLINE_S) == 0
     assert screen.modes == before
     assert auth.log.read_bytes() == b"30 90\r\n30 90\r\n"
