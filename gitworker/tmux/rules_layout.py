@@ -114,7 +114,7 @@ def environment(env: Mapping[str, str], dropped: Iterable[str]) -> dict[str, str
 
 
 def parse_panes(text: str) -> list[TmuxPane]:
-    """Return the panes from the output of `list-panes` in the format of `ui.tmux`."""
+    """Return the panes from the output of `list-panes` in the format of `tmux.tmux`."""
     rows = [line.split("|") for line in text.splitlines()]
     return [TmuxPane(*row) for row in rows if len(row) == len(TmuxPane._fields)]
 

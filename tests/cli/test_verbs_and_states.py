@@ -95,7 +95,7 @@ OTHERS = {
     "attach", "claim list", "claim release", "claim renew", "completion", "config", "conflicts",
     "doctor", "fsck", "gc", "help", "hook", "init", "list", "mcp", "notify", "pool", "questions",
     "queue", "run", "shell-init", "stats", "status", "task graph", "task import", "task list",
-    "task ready", "trust", "undo", "validate", "watch", "web", "workstream archive",
+    "task ready", "trust", "ui", "undo", "validate", "watch", "web", "workstream archive",
     "workstream cancel", "workstream create", "workstream list", "workstream show",
     "workstream validate",
 }  # fmt: skip
