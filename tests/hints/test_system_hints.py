@@ -7,15 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.repos import Repo
-from tests.cli.test_hint_walk import in_review
-from tests.faults.test_full_disk import on_small_disk
 from tests.hints.case import Case, by, check
 from tests.hints.following import Printed, hints_of, note, perform
 from tests.hints.test_rare_hints import behind
 from tests.hints.test_usage_hints import W, _working
 from tests.liveness.boxes import mounted, read_only
 from tests.repo.test_partial_checkout import stop_at
-from tests.store.disks import fill
+from tests.store.disks import fill, small_disk
 from tests.workers.world import World
 
 OWNER_ONLY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")  # for root, too
@@ -165,15 +163,22 @@ def test_the_hint_about_the_system_helps(quiet: World, name: str) -> None:
 
 def test_the_hint_about_a_full_disk_helps(quiet: World) -> None:
     """A write of git that finds no space names the file system, which `df` shows full."""
-    in_review(quiet)
-    quiet.advance({"README": "changed\n"})
-    printed = Printed([], str(quiet.root))
-    with on_small_disk(quiet) as disk:
+    quiet.working("auth", "login", {"a": "1\n"})
+    worktrees, objects = quiet.root / "worktrees", quiet.root / ".git" / "objects"
+    (worktrees / "login" / "new").write_text("1\n" * 9000)
+    printed = Printed([], str(worktrees / "login"))
+    aside = worktrees.rename(worktrees.with_name("aside"))
+    objects.rename(aside / "objects")
+    objects.symlink_to(worktrees / "objects")
+    with small_disk(worktrees, size_kib=1024) as disk:  # the database is on another one
+        shutil.copytree(aside, disk, symlinks=True, dirs_exist_ok=True)
         filler = fill(disk)
-        refused = perform(W + "approve auth", printed)
+        refused = perform(W + "done --commit -m Add", printed)
         (hint,) = hints_of(refused.out, refused.err)
         shown = perform(hint, printed)
         assert (refused.status, "100%" in shown.out, str(disk) in shown.out) == (1, True, True)
         filler.unlink()
-        assert perform(W + "approve auth", printed).status == 0
+        assert perform(W + "done --commit -m Add", printed).status == 0
+        shutil.copytree(disk, aside, symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(aside, worktrees, symlinks=True, dirs_exist_ok=True)
     note(hint, refused.err)
