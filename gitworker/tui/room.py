@@ -149,6 +149,8 @@ class Room(App[int]):
         self._changes.submit(work)
 
     def _end_change(self, found: Outcome) -> None:
+        if self._exit or not self.is_running:
+            return  # no person would see it on a screen that is closing
         with self._lock:
             self._changing -= 1
             self._unseen.remove(found)
