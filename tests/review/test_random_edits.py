@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -48,12 +49,17 @@ def hunks_of(repo: Repo, old: str, new: str) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(scale(4)))
-def test_marks_and_comments_after_edits_and_rebases(tmp_path: Path, seed: int) -> None:
-    """A rebase moves no mark to another hunk and no comment to other lines, and loses none."""
-    chance = random.Random(seed)
-    repo = Repo.make(tmp_path / "r")
-    git = Git(str(tmp_path / "r"))
+class Rounds(NamedTuple):
+    """Two rounds of an author: the base and the tip of each, and the files of the tips."""
+
+    bases: tuple[Oid, Oid]
+    tips: tuple[Oid, Oid]
+    first: Version
+    second: Version
+
+
+def edited(repo: Repo, chance: random.Random) -> Rounds:
+    """Edit files, and edit them again after others have edited the target."""
     distinct = {f"d{n}": [f"line {k}" for k in range(30)] for n in range(FILES // 2)}
     equal = {f"e{n}": [f"line {k % (1 + n % 5)}" for k in range(40)] for n in range(FILES // 2)}
     start = {**distinct, **equal}
@@ -66,22 +72,28 @@ def test_marks_and_comments_after_edits_and_rebases(tmp_path: Path, seed: int) -
         name: changed(lines, steps(chance, others[name[0]])) if chance.random() < 0.5 else lines
         for name, lines in start.items()
     }
-    base1 = committed(repo, start, None)
-    tip1 = committed(repo, first, base1)
-    base2 = committed(repo, target, base1)
     second = {}
     for name, lines in target.items():  # the author's edits again, and sometimes one more
         second[name] = changed(lines, edits[name])
         if chance.random() < 0.3:
             second[name] = changed(second[name], steps(chance, later[name[0]]))
-    tip2 = committed(repo, second, base2)
+    base1 = committed(repo, start, None)
+    tip1 = committed(repo, first, base1)
+    base2 = committed(repo, target, base1)
+    return Rounds((base1, base2), (tip1, committed(repo, second, base2)), first, second)
 
+
+@pytest.mark.parametrize("seed", range(scale(4)))
+def test_marks_stay_on_unchanged_hunks(tmp_path: Path, seed: int) -> None:
+    """A hunk keeps its id through a rebase exactly if git shows the same text again."""
+    repo = Repo.make(tmp_path / "r")
+    git = Git(str(tmp_path / "r"))
+    rounds = edited(repo, random.Random(seed))
     one, two = (
         {file.path: file.hunks for file in read_patch(git, base, tip)}
-        for base, tip in ((base1, tip1), (base2, tip2))
+        for base, tip in zip(rounds.bases, rounds.tips, strict=True)
     )
-    texts = hunks_of(repo, base1, tip1), hunks_of(repo, base2, tip2)
-    # A hunk keeps its id exactly if git shows the same text again.
+    texts = [hunks_of(repo, *pair) for pair in zip(rounds.bases, rounds.tips, strict=True)]
     kept = {hunk.id for hunks in one.values() for hunk in hunks}
     seen = 0
     for path, hunks in two.items():
@@ -92,24 +104,29 @@ def test_marks_and_comments_after_edits_and_rebases(tmp_path: Path, seed: int) -
             seen += hunk.id in kept
     assert 0 < seen < sum(map(len, two.values()))
 
-    # Among distinct lines in the same order, a comment is found exactly if its lines still follow
-    # each other; among others it is found at the same text.
-    files = read_patch(git, tip1, tip2, context=0)
+
+@pytest.mark.parametrize("seed", range(scale(4)))
+def test_comments_follow_their_lines(tmp_path: Path, seed: int) -> None:
+    """A comment moves to the same text or is outdated, and never so if its lines are all there."""
+    chance = random.Random(seed)
+    rounds = edited(Repo.make(tmp_path / "r"), chance)
+    files = read_patch(Git(str(tmp_path / "r")), *rounds.tips, context=0)
     found = 0
-    for name, lines in first.items():
+    for name, lines in rounds.first.items():
         if not lines:
             continue
+        now_lines = rounds.second[name]
         at = chance.randint(1, len(lines))
         place = Lines(name, at, min(len(lines), at + chance.randint(0, 3)))
         quoted = lines[place.first - 1 : place.last]
         now = follow(place, files)
         if now is not None:
-            assert second[name][now.first - 1 : now.last] == quoted
-        order = [line for line in second[name] if line in lines]
-        is_distinct = len({*second[name]}) == len(second[name])
+            assert now_lines[now.first - 1 : now.last] == quoted
+        order = [line for line in now_lines if line in lines]
+        is_distinct = len({*now_lines}) == len(now_lines)
         if is_distinct and order == [line for line in lines if line in order]:
-            rest = [n for n, line in enumerate(second[name], 1) if line == quoted[0]]
-            stays = bool(rest) and second[name][rest[0] - 1 :][: len(quoted)] == quoted
-            assert (now is not None) == stays, (name, place, second[name])
+            rest = [n for n, line in enumerate(now_lines) if line == quoted[0]]
+            stays = bool(rest) and now_lines[rest[0] :][: len(quoted)] == quoted
+            assert (now is not None) == stays, (name, place, now_lines)
         found += now is not None
     assert 0 < found < FILES
