@@ -32,7 +32,8 @@ def steps(chance: random.Random, words: list[str]) -> list[Edit]:
 
 def committed(repo: Repo, version: Version, parent: str | None) -> Oid:
     """Commit the files on a parent."""
-    repo.git("checkout", "-q", "--detach", parent) if parent else None
+    if parent is not None:
+        repo.git("checkout", "-q", "--detach", parent)
     repo.write({name: "".join(f"{line}\n" for line in lines) for name, lines in version.items()})
     repo.git("add", "-A")
     repo.git("commit", "-q", "--allow-empty", "-m", "Edit")
