@@ -42,7 +42,7 @@ def test_acknowledged_writes_survive_a_kill(bus: Path, seed: int) -> None:
             promised += _read(writer, rng.randint(1, 40))
             writer.kill()
         for writer in writers:
-            rest = writer.communicate()[0].splitlines(keepends=True)
+            rest = _rest(writer).splitlines(keepends=True)
             promised += [line.strip() for line in rest if line.endswith("\n")]
     (found,) = foreign(bus, "SELECT id FROM messages")
     assert isinstance(found, list)
@@ -55,3 +55,13 @@ def test_acknowledged_writes_survive_a_kill(bus: Path, seed: int) -> None:
 def _read(writer: "subprocess.Popen[str]", count: int) -> list[str]:
     assert writer.stdout is not None
     return [writer.stdout.readline().strip() for _ in range(count)]
+
+
+def _rest(writer: "subprocess.Popen[str]") -> str:
+    """Return the output that is left; `communicate` would drop what `readline` has buffered."""
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    with writer.stdin, writer.stdout:
+        rest = writer.stdout.read()
+    writer.wait()
+    return rest
