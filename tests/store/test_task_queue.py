@@ -205,8 +205,11 @@ def test_the_queue_stays_flat(store: Database, query: str, index: str) -> None:
         "status": "READY",
         "id": "login",
         "kind": " []",
+        "besides": "[]",
     }
-    plan = [row["detail"] for row in store.execute(asked, values)]
+    found = [str(row["detail"]) for row in store.execute(asked, values)]
+    of_list = ("json_each", "LIST SUBQUERY", "BLOOM FILTER")  # a parameter that is a list
+    plan = [one for one in found if not any(words in one for words in of_list)]
     assert len(plan) == 1
     assert index in plan[0]
 

@@ -19,12 +19,12 @@ from gitworker.store.records.task_queue import (
     ready_tasks_of,
     ready_tasks_of_kind,
 )
-from gitworker.store.scheduling.starts import projects_in_turn, record_credit
+from gitworker.store.scheduling.starts import declared_paths, projects_in_turn, record_credit
 from gitworker.tasks.admission.admit import living_starts
-from gitworker.tasks.admission.overlap import avoid_overlaps
+from gitworker.tasks.admission.overlap import Overlaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 READY_AT_ONCE = 200  # more than the agents of a machine
 OF_KIND_AT_ONCE = 20  # if the first tasks wait for busy agents; the next tick reads the next ones
 KINDS_AT_ONCE = 1000
+NO_PATHS = "[]"
 ACCOUNT_EVERY_MS = 1000
 
 
@@ -80,9 +81,14 @@ def read_queue(
         def is_open(kind: str) -> bool:
             return has_place(parse_kind(kind), crew, agent=agent, running=of_type, limits=limits)
 
-        read = {
-            one.limits.id: _read_tasks(reader, one.limits.id, skipped, is_open) for one in turns
-        }
+        overlaps = Overlaps(session, reader)
+        read: dict[str, list[QueuedTask]] = {}
+        waiting: dict[str, str] = {}
+        for one in turns:
+            read[one.limits.id], meeting = _read_tasks(
+                reader, one.limits.id, skipped, is_open, overlaps=overlaps
+            )
+            waiting |= meeting
     running = Counter(one.project for one in living)
     projects = _facts(turns, running, others=Counter(one.project for one in others))
     queues = [
@@ -101,30 +107,67 @@ def read_queue(
         for one in queues
     ]
     ordered = take_turns(startable, number=READY_AT_ONCE)
-    free, waiting = avoid_overlaps(session, ordered, number=max(agents or READY_AT_ONCE, 1))
+    free, meeting = overlaps.first_free(ordered, number=max(agents or READY_AT_ONCE, 1))
+    waiting |= meeting
     kind = KindFacts(sum(one.agent_type == agent for one in others), limits.get(agent or ""))
     is_kept = bool(waiting) or sum(len(one.ready) for one in queues) > len(ordered)
     return Queue(tuple(free), projects, kind, waiting, is_kept, crew, kinds)
 
 
 def _read_tasks(
-    reader: Reader, project: str, skipped: Collection[str], is_open: Callable[[str], bool]
-) -> list[QueuedTask]:
+    reader: Reader,
+    project: str,
+    skipped: Collection[str],
+    is_open: Callable[[str], bool],
+    *,
+    overlaps: Overlaps,
+) -> tuple[list[QueuedTask], dict[str, str]]:
     """Read the first READY tasks of a project, and of each kind for which an agent is free.
 
-    The latter only if others are among the first ones, and as many as a tick reads.
+    The latter only if others are among the first ones, and as many as a tick reads. Return also the
+    tasks that wait for a running one with the same paths, each with that one.
     """
     limit = READY_AT_ONCE + len(skipped)
-    found = ready_tasks_of(reader, project, limit)
-    if len(found) == limit and not all(is_open(task.kind) for task in found):
+    found, waiting, has_more = _read_first(reader, project, limit, skipped, overlaps=overlaps)
+    if has_more and not all(is_open(task.kind) for task in found):
         further = {
             task
             for kind in ready_kinds_of(reader, project, KINDS_AT_ONCE)
             if is_open(kind)
             for task in ready_tasks_of_kind(reader, project, kind, OF_KIND_AT_ONCE + len(skipped))
+            if task.id not in skipped
         }
-        found += sorted(further.difference(found), key=lambda one: one.order)
-    return [one for one in found if one.id not in skipped]
+        waiting |= _meeting(further, overlaps)
+        found += [task for task in further.difference(found) if task.id not in waiting]
+        found.sort(key=lambda one: one.order)
+    return found, waiting
+
+
+def _read_first(
+    reader: Reader, project: str, limit: int, skipped: Collection[str], *, overlaps: Overlaps
+) -> tuple[list[QueuedTask], dict[str, str], bool]:
+    """Read the first READY tasks of a project that wait for no running one; are there more?
+
+    If all of the first ones wait, those are read that declare other paths.
+    """
+    waiting: dict[str, str] = {}
+    besides: set[str] = set()
+    while True:
+        rows = ready_tasks_of(reader, project, limit, besides=besides)
+        found = [one for one in rows if one.id not in skipped]
+        meeting = _meeting(found, overlaps)
+        waiting |= meeting
+        free = [one for one in found if one.id not in meeting]
+        declared = {declared_paths(reader, task) for task in meeting} - {NO_PATHS}
+        is_last = len(rows) < limit or len(besides) > KINDS_AT_ONCE
+        if free or is_last or declared <= besides:
+            return free, waiting, len(rows) == limit
+        besides |= declared
+
+
+def _meeting(tasks: Iterable[QueuedTask], overlaps: Overlaps) -> dict[str, str]:
+    """Return the tasks that may change the same paths as a running one, each with that one."""
+    return {one.id: other for one in tasks if (other := overlaps.find(one.id)) is not None}
 
 
 def _facts(

@@ -4,7 +4,9 @@ An index has exactly these tasks by project, so that the first ones cost the sam
 tasks.
 """
 
+import json
 from collections import Counter
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gitworker.model.task import TaskStatus
@@ -45,9 +47,17 @@ def ready_tasks(reader: Reader, limit: int) -> list[QueuedTask]:
     return found[:limit]
 
 
-def ready_tasks_of(reader: Reader, project: str, limit: int) -> list[QueuedTask]:
-    """Return the first tasks of one project that may start, ignoring the project's own limits."""
-    rows = reader.rows("task_queue.ready_of_project", project=project, limit=limit)
+def ready_tasks_of(
+    reader: Reader, project: str, limit: int, *, besides: Collection[str] = ()
+) -> list[QueuedTask]:
+    """Return the first tasks of one project that may start, ignoring the project's own limits.
+
+    Tasks that declare one of the lists of paths `besides`, JSON arrays, are left out.
+    """
+    rows = reader.rows(
+        "task_queue.ready_of_project", project=project, limit=limit,
+        besides=json.dumps(sorted(besides)),
+    )  # fmt: skip
     return [QueuedTask(**row) for row in rows]
 
 

@@ -20,29 +20,47 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader
 
 
-def avoid_overlaps(
-    session: Session, ready: Sequence[str], *, number: int
-) -> tuple[list[str], dict[str, str]]:
-    """Return the first `number` READY tasks that meet no running one, and those that wait for one.
+class Overlaps:
+    """Which READY tasks would change the same paths as running ones, as read at one time.
 
-    Without a READY task that declares paths or builds on handed-in work this reads no commits.
+    Until it is asked about a task that declares paths or builds on handed-in work, it reads no
+    commits. With `orchestrator.avoid-overlap` off, no task waits.
     """
-    if not session.settings.orchestrator_avoid_overlap:
-        return list(ready), {}
-    with session.store.read() as reader:
-        areas = [_expected(session, reader, task) for task in ready]
+
+    __slots__ = ("_areas", "_is_on", "_reader", "_running", "_session")
+
+    def __init__(self, session: Session, reader: Reader) -> None:
+        self._session = session
+        self._reader = reader
+        self._is_on = session.settings.orchestrator_avoid_overlap
+        self._areas: dict[str, Area] = {}
+        self._running: list[Area] | None = None
+
+    def find(self, task: str) -> str | None:
+        """Return the running task whose paths a READY one may meet, or None."""
+        area = self._area(task)
+        return find_overlap(area, self._at_work()) if area.paths else None
+
+    def first_free(self, ready: Sequence[str], *, number: int) -> tuple[list[str], dict[str, str]]:
+        """Return the first `number` tasks that meet no other, and the other one of each that waits.
+
+        If no task has paths these are all tasks.
+        """
+        areas = [self._area(task) for task in ready]
         if not any(area.paths for area in areas):
             return list(ready), {}
-        running = _running(session, reader)
-    return without_overlaps(areas, running, number=number)
+        return without_overlaps(areas, self._at_work(), number=number)
 
+    def _area(self, task: str) -> Area:
+        if task not in self._areas:
+            area = _expected(self._session, self._reader, task) if self._is_on else Area(task, ())
+            self._areas[task] = area
+        return self._areas[task]
 
-def find_overlapping(session: Session, reader: Reader, task: str) -> str | None:
-    """Return the running task whose paths a READY one may meet, or None."""
-    if not session.settings.orchestrator_avoid_overlap:
-        return None
-    area = _expected(session, reader, task)
-    return find_overlap(area, _running(session, reader)) if area.paths else None
+    def _at_work(self) -> list[Area]:
+        if self._running is None:
+            self._running = _running(self._session, self._reader)
+        return self._running
 
 
 def _expected(session: Session, reader: Reader, task: str) -> Area:

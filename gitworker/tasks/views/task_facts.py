@@ -20,7 +20,7 @@ from gitworker.store.scheduling.projects import find_project
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.admission.admit import find_start_refusal
-from gitworker.tasks.admission.overlap import find_overlapping
+from gitworker.tasks.admission.overlap import Overlaps
 from gitworker.tasks.agents.read_agents import find_unfit
 from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
@@ -72,7 +72,7 @@ def why_of(session: Session, reader: Reader, task: str) -> TaskWhy:
     if is_queued(stored.status) and not chain:
         refusal = find_start_refusal(session, reader, task)
         facts = facts._replace(
-            meets=find_overlapping(session, reader, task),
+            meets=Overlaps(session, reader).find(task),
             refusal=find_unfit(reader, task)
             if refusal is None
             else Why(refusal.message, refusal.hint),

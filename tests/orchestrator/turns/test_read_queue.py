@@ -7,7 +7,7 @@ import pytest
 
 from gitworker import clock
 from gitworker.model.task_spec import TaskSpec
-from gitworker.orchestrator.turns.read_queue import Queue, read_queue
+from gitworker.orchestrator.turns.read_queue import READY_AT_ONCE, Queue, read_queue
 from gitworker.store.records.task_needs import change_needs
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.store.sqlite.database import Database
@@ -88,6 +88,35 @@ def test_tasks_that_meet_wait(world: World) -> None:
     note("git worker task show menu", why.reason)
     world.git("config", "worker.orchestrator.avoid-overlap", "no")
     assert set(queue_of(world).ready) == {"form", "free"}
+
+
+def test_a_task_that_waits_for_a_path_takes_no_place(world: World) -> None:
+    """A project with one place left starts the first task that does not wait for a running one."""
+    change(world, "UPDATE projects SET max_concurrent_agents = 1, limits_agents = 1")
+    add(world, "menu", paths=("src",))
+    add(world, "form", paths=("src/form.py",))
+    add(world, "guide", paths=("docs",))
+    world.spawn("ui", "menu")
+    found = queue_of(world, agents=None)
+    assert (found.ready, found.waiting) == (("guide",), {"form": "menu"})
+
+
+def test_tasks_that_wait_for_a_path_hide_none_behind_them(world: World) -> None:
+    """If all tasks that a tick reads wait for running ones, those behind them are read."""
+    add(world, "menu", paths=("src",))
+    world.spawn("ui", "menu")
+    with world.session().store.write() as writer:
+        for number in range(READY_AT_ONCE + 3):
+            paths = ("src/form.py",) if number % 2 else ("src/a", "docs")
+            spec = TaskSpec(f"form{number}", title="Form")._replace(paths=paths)
+            insert_task_spec(writer, spec, clock.now_ms())
+            promote_if_free(writer, f"form{number}", actor="hq")
+    add(world, "guide", paths=("docs",))
+    add(world, "last")
+    found = queue_of(world)
+    assert found.ready == ("guide", "last")
+    assert set(found.waiting.values()) == {"menu"}
+    assert found.is_kept
 
 
 def test_work_on_handed_in_work_waits_for_its_files(world: World) -> None:

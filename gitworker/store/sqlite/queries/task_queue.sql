@@ -1,9 +1,10 @@
--- name: ready_of_project — the tasks of a project that may start now, in their order
+-- name: ready_of_project — the tasks of a project that may start now, without the paths :besides
 SELECT id, title, priority, created_at_ms, position, project_id,
     IFNULL(agent, '') || ' ' || capabilities AS kind
 FROM tasks INDEXED BY idx_tasks_ready_of_project
 WHERE project_id = :project
     AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
+    AND paths NOT IN (SELECT value FROM json_each(:besides))
 ORDER BY priority, created_at_ms, position, id LIMIT :limit;
 
 -- name: ready_kinds — the kinds of the tasks of a project that may start now, one search for each
