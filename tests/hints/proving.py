@@ -13,43 +13,42 @@ from typing import NamedTuple
 from tests.hints.templates import READS, WAITS, Template
 
 PROVEN = Path(__file__).with_name("proven.txt")
-EXCEPTED = Path(__file__).with_name("excepted.txt")
 SEPARATOR = " | "
 
 
 class Line(NamedTuple):
-    """A line of a table: a hint, and the test that proves it or the reason that none does."""
+    """A line of the table: a hint, and the test that proves it."""
 
     template: Template
-    proof: str
+    test: str
 
 
 @cache
-def lines_of(path: Path) -> tuple[Line, ...]:
-    """Return the lines of a table."""
-    return tuple(_lines(path.read_text(encoding="utf-8")))
+def proven_lines() -> tuple[Line, ...]:
+    """Return the lines of the table."""
+    return tuple(_lines(PROVEN.read_text(encoding="utf-8")))
 
 
 def _lines(text: str) -> Iterator[Line]:
     for line in text.splitlines():
         if line and not line.startswith("#"):
             module, _, rest = line.partition(SEPARATOR)
-            command, _, proof = rest.rpartition(SEPARATOR)
-            yield Line(Template(module, command), proof)
+            command, _, test = rest.rpartition(SEPARATOR)
+            yield Line(Template(module, command), test)
 
 
 @cache
 def hints_proven_by() -> dict[str, list[Template]]:
     """Return the hints that each test proves."""
     found: dict[str, list[Template]] = {}
-    for line in lines_of(PROVEN):
-        found.setdefault(line.proof, []).append(line.template)
+    for line in proven_lines():
+        found.setdefault(line.test, []).append(line.template)
     return found
 
 
 def unproven(templates: Iterable[Template]) -> list[Template]:
-    """Return the hints that neither a test proves nor a reason excepts."""
-    known = {line.template for path in (PROVEN, EXCEPTED) for line in lines_of(path)}
+    """Return the hints that no test proves."""
+    known = {line.template for line in proven_lines()}
     return [one for one in templates if one not in known and not proves_itself(one)]
 
 
