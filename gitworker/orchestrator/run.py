@@ -20,23 +20,17 @@ from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
-from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.notifications.start_job import start_notify_job
-from gitworker.orchestrator.carry_out import (
-    AgentCommand,
-    carry_out,
-    require_start,
-    wished_agent,
-)
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, Slot, read_picture
+from gitworker.orchestrator.carry_out import AgentCommand, carry_out
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
 from gitworker.orchestrator.interrupts import Interrupts
-from gitworker.orchestrator.jobs.check_job import CheckJob
+from gitworker.orchestrator.jobs.checks import Checks
 from gitworker.orchestrator.jobs.chores import Chores
-from gitworker.orchestrator.jobs.land_job import VERIFIER, LandJob
-from gitworker.orchestrator.jobs.qa_job import QaJob
+from gitworker.orchestrator.jobs.land_job import LandJob
+from gitworker.orchestrator.jobs.refusals import Refusals
 from gitworker.orchestrator.jobs.setups import Setups
 from gitworker.orchestrator.results import (
     LISTED_MAX,
@@ -50,7 +44,6 @@ from gitworker.orchestrator.rules_next import (
     Action,
     Limits,
     Plan,
-    Step,
     decide,
     passes,
 )
@@ -64,7 +57,6 @@ from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
-from gitworker.review.comments.send import reject
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 
@@ -145,8 +137,8 @@ class _Work:
 
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
-        "lines", "order", "picture", "plan", "refused", "scope", "session", "setups", "skipped",
-        "spending", "standby", "stopped", "tested", "unfit", "verified", "versions",
+        "lines", "order", "picture", "plan", "refusals", "scope", "session", "setups", "skipped",
+        "spending", "standby", "stopped", "unfit",
     )  # fmt: skip
 
     def __init__(
@@ -161,19 +153,16 @@ class _Work:
         self.landing: LandJob | None = None
         self.chores = Chores(session, lands=order.lands)
         self.setups = Setups(session)
-        self.checks: dict[str, CheckJob | QaJob] = {}
-        self.verified: dict[str, tuple[int, bool]] = {}  # workers with a verdict of an agent
-        self.tested: dict[str, int] = {}  # workers whose tests passed, with the version of the row
         self.failures: Counter[str] = Counter()  # starts of each task that failed
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
         self.unfit: dict[str, Obstacle] = {}  # tasks that no registered agent can take
         self.crew: tuple[str, ...] = ()  # the registered agents that could not
-        self.refused: dict[str, str] = {}  # workers that could not land, with the reason
-        self.versions: dict[str, int] = {}  # of their rows at that time
         self.lines: dict[str, str] = {}  # the last line on each task
         with session.store.read() as reader:
             self.scope = with_open(reader, scope)  # the tasks whose results are reported
         self.spending = Spending(session, order.budget)
+        self.refusals = Refusals()
+        self.checks = Checks(session, order.command, refusals=self.refusals, spending=self.spending)
         self.standby = Standby(session.main_top)
         self.picture: Picture
         self.plan: Plan
@@ -186,7 +175,7 @@ class _Work:
         drain(self.session)
         start_notify_job(self.session)  # also for an agent whose sandbox has no network
         self._end_landing()
-        self._end_checks()
+        self.checks.take_ended()
         self._end_setups()
         self.chores.tick(starts=not self.interrupts.number)
         with _hold_tick(self.session):
@@ -195,7 +184,7 @@ class _Work:
             for action in self.plan.actions:
                 self._act(action)
         for worker in self.plan.check:
-            self._begin_check(self.picture.slots[worker])
+            self.checks.begin(self.picture.slots[worker])
         if self.plan.land:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
@@ -203,36 +192,12 @@ class _Work:
             self._look()
         return self.order.is_single or (self.plan.is_over and not self.chores.jobs)
 
-    def _begin_check(self, slot: Slot) -> None:
-        """Start the tests of a task, or after them the agent that is to verify it."""
-        worker, task = slot.worker, slot.worker.task
-        if slot.facts.has_tests:
-            try:
-                job = CheckJob(self.session, worker, slot.test_commands)
-            except GitWorkerError as error:
-                self.refused[worker.worker_id] = error.message
-                self.versions[worker.worker_id] = worker.version
-                self._say(f"{task} could not be tested: {error.message}")
-                return
-            self.checks[worker.worker_id] = job
-            self._say(f"testing {task} ({worker.worker_id})")
-            return
-        try:
-            command = wished_agent(self.session, self.order.command, task, worker=worker.worker_id)
-            require_start(self.session, command, Action(Step.CHECK, worker.worker_id, task), slot)
-            self.checks[worker.worker_id] = QaJob(self.session, worker, command.name, command.words)
-        except GitWorkerError as error:
-            self.verified[worker.worker_id] = (worker.version, False)
-            self._say(f"{task} could not be verified: {error.message}")
-            return
-        self._say(f"another agent verifies {task} ({worker.worker_id})")
-
     def wait(self, waker: Waker) -> None:
         """Wait until something has changed, or until the earliest deadline."""
         if (self.plan.actions or self.plan.land or self.plan.check) and not self.is_held_up:
             return  # the last actions made them possible
         jobs = (
-            *filter(None, [self.landing]), *self.checks.values(), *self.chores.jobs,
+            *filter(None, [self.landing]), *self.checks.running.values(), *self.chores.jobs,
             *self.setups.running,
         )  # fmt: skip
         left_s = wait_s(
@@ -263,7 +228,7 @@ class _Work:
         self.picture = self._read()
         while self._note_unfit():
             self.picture = self._read()
-        self._note_refused()
+        self.picture = self.refusals.mark(self.picture)
         self.spending.look(self.picture.slots)
         for one in read_results(self.session, self.picture, self._obstacles()):
             if self.lines.get(one.task) != one.line:
@@ -274,7 +239,7 @@ class _Work:
         limits = _limits(self.session, self.order, self.picture, begun=self.begun, starts=starts)
         limits = limits._replace(has_tokens=not self.spending.is_over)
         facts = self.picture.facts._replace(
-            is_landing=self.landing is not None, checking=frozenset(self.checks)
+            is_landing=self.landing is not None, checking=frozenset(self.checks.running)
         )
         self.plan = decide(facts, limits, agent=self.order.agent or "", now=clock.now_ms())
 
@@ -282,8 +247,8 @@ class _Work:
         """Read the facts of this tick."""
         return read_picture(
             self.session, self.order.agent, agents=self.order.agents,
-            skipped={**self.skipped, **_words(self.unfit)}, refused=self.versions,
-            tested=self.tested, verified=self.verified, resumes=self.order.resumes,
+            skipped={**self.skipped, **_words(self.unfit)}, refused=self.refusals.versions,
+            tested=self.checks.tested, verified=self.checks.verified, resumes=self.order.resumes,
         )  # fmt: skip
 
     def _note_unfit(self) -> bool:
@@ -346,32 +311,7 @@ class _Work:
         refusals = self.landing.refusals()
         has_landed = len(refusals) < len(self.landing.workers)
         self.landing = None
-        self.refused, self.versions = ({}, {}) if has_landed else (refusals, {})
-
-    def _end_checks(self) -> None:
-        """Take the results of ended tests; a failure goes back to the author with its output."""
-        for worker, job in list(self.checks.items()):
-            if not job.has_ended():
-                continue
-            del self.checks[worker]
-            if isinstance(job, QaJob):
-                verdict = job.verdict()
-                self.spending.add(job.agent, job.usage)
-                self.verified[worker] = (job.version, verdict is not None)
-                if verdict is None:
-                    self._say(f"{worker} has no valid verdict: its work waits for a person")
-                if verdict is None or verdict.is_passed:
-                    continue
-                note = verdict.note or "the agent that verified the work rejected it"
-            elif (failure := job.failure) is None:
-                self.tested[worker] = job.version
-                continue
-            else:
-                note = failure
-            try:
-                reject(self.session._replace(actor=VERIFIER), worker, note=redacted(note))
-            except GitWorkerError as error:  # a person was faster, or the work has changed
-                self._say(f"{worker} could not be sent back: {error.message}")
+        self.refusals.replace({} if has_landed else refusals)
 
     def _end_setups(self) -> None:
         """Take the results of ended setups; the task of one that failed is left to a person."""
@@ -384,18 +324,6 @@ class _Work:
         self.skipped[task] = error.message
         self._say(f"{task} could not start: {error.message}")
 
-    def _note_refused(self) -> None:
-        """Remember the version in which a worker was refused; forget workers that have moved on."""
-        for worker in list(self.refused):
-            slot = self.picture.slots.get(worker)
-            version = self.versions.get(worker)
-            if slot is None or version not in (None, slot.worker.version):
-                self.refused.pop(worker)
-                self.versions.pop(worker, None)
-            elif version is None:
-                self.versions[worker] = slot.worker.version
-                self.picture = self.picture.refusing(worker)
-
     def _obstacles(self) -> dict[str, str]:
         """Return the tasks that could not start or land, with the reason."""
         workers = {name: slot.worker.task for name, slot in self.picture.slots.items()}
@@ -406,7 +334,11 @@ class _Work:
             },
             **_words(self._hindered()),
             **self.skipped,
-            **{workers[name]: words for name, words in self.refused.items() if name in workers},
+            **{
+                workers[name]: words
+                for name, words in self.refusals.reasons.items()
+                if name in workers
+            },
         }
 
     def _hindered(self) -> dict[str, Obstacle]:
