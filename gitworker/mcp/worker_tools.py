@@ -57,13 +57,9 @@ def _ask(desk: Desk, arguments: dict[str, Any]) -> Answer:
             check=desk.stop.check,
         )  # fmt: skip
         return Answer(f"{asked.answered_by} answers: {asked.answer}", {"answer": as_json(asked)})
-    from gitworker.model.message import MessageType
-
-    payload = json.dumps({"text": arguments["text"]})
-    answer = desk.service.request(
-        MessageType.QUESTION, payload, to=arguments["to"], timeout_s=wait_s,
-        check=desk.stop.check,
-    )  # fmt: skip
+    answer = desk.service.ask_agent(
+        arguments["to"], arguments["text"], timeout_s=wait_s, check=desk.stop.check
+    )
     said = answer["payload"]
     words = said.get("text") if isinstance(said, dict) else None
     shown = words if isinstance(words, str) else json.dumps(said)
@@ -75,8 +71,7 @@ def _progress(desk: Desk, arguments: dict[str, Any]) -> Answer:
     worker = desk.service.heartbeat(status=status, progress=progress, pid=desk.agent_pid)
     note = arguments.get("note")
     if note is not None:
-        payload = {"phase": note} | ({} if progress is None else {"progress": progress})
-        desk.service.send("status", json.dumps(payload))
+        desk.service.send_status(note, progress=progress)
     return Answer("reported", {"worker": worker, "status": status, "progress": progress})
 
 

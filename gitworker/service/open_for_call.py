@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gitworker.bus.limits.rules_secrets import REDACTED, redacted
+from gitworker.bus.limits.rules_secrets import LEFT_OUT, redacted
 from gitworker.lifecycle.find import require_worker
 from gitworker.progress import Notice
 from gitworker.service.request import (
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gitworker.model.ids import Oid, Ref
     from gitworker.session import Session
     from gitworker.store.workers import Worker
-
-SECRET_LEFT_OUT = "warning: a part of the text looks like a secret and is recorded as"
 
 
 class ServiceBase:
@@ -85,7 +83,7 @@ class ServiceBase:
         """
         shared = redacted(text)
         if shared != text:
-            self._request.report(Notice(f"{SECRET_LEFT_OUT} {REDACTED}"))
+            self._request.report(Notice(LEFT_OUT))
         return shared
 
     @staticmethod

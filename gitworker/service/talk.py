@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.message import MessageType
 from gitworker.progress import Notice
 from gitworker.service.messages import MessageMethods
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gitworker.observe.inbox.inbox import Inbox
     from gitworker.workers.wait import Waited
@@ -92,6 +92,24 @@ class TalkMethods(MessageMethods):
         return self.send(
             NOTE, json_text({"text": self._without_secrets(text)}), to=to, reply_to=reply_to
         )
+
+    def ask_agent(
+        self, to: str, text: str, *, timeout_s: float, check: Callable[[], object]
+    ) -> dict[str, Any]:
+        """Ask a worker or another agent a question and return the reply, as `request` does."""
+        from gitworker.bus.publish import json_text
+
+        payload = json_text({"text": self._without_secrets(text)})
+        return self.request(MessageType.QUESTION, payload, to=to, timeout_s=timeout_s, check=check)
+
+    def send_status(self, phase: str, *, progress: float | None = None) -> str:
+        """Publish the step that the caller is at, in a few words; return the message's id."""
+        from gitworker.bus.publish import json_text
+
+        payload: dict[str, Any] = {"phase": self._without_secrets(phase)}
+        if progress is not None:
+            payload["progress"] = progress
+        return self.send(MessageType.STATUS, json_text(payload))
 
     def heartbeat(
         self, *, status: str | None = None, progress: float | None = None, pid: int | None = None

@@ -68,6 +68,8 @@ STOP = {
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,
     ("heartbeat", "auth"): BEAT,
+    ("heartbeat", "--task", "t1"): BEAT,
+    ("heartbeat", "--task", "other"): BEAT | {"gitworker.bus.limits.rules_secrets"},
     ("msg", "send", "status", '{"progress": 0.5}', "--to", "hq"): SEND,
     ("hook", "PostToolUse"): HOOK,
     ("hook", "UserPromptSubmit"): HOOK,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.store.sqlite.migrate import open_database
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
@@ -11,6 +12,7 @@ from tests.conftest import git
 SECRET = "sk-ant-abcdefghijklmnopqrstuvwxyz"
 TEXT = f"Call it with {SECRET} for now"
 SHARED = "Call it with [redacted] for now"
+WARNING = "warning: a part of the text looks like a secret and is recorded as [redacted]"
 
 
 def send(scene: Scene, _: Path) -> Answer:
@@ -149,14 +151,29 @@ def test_no_secret_is_shared(scene: Scene, verb: object) -> None:
     """A secret in a text is redacted, which is reported; the rest of the text is recorded."""
     assert callable(verb)
     done = verb(scene, scene.working())
-    warning = "warning: a part of the text looks like a secret and is recorded as [redacted]"
-    assert warning in done.err
+    assert WARNING in done.err
     ok(scene.root, "msg", "export", "--git")
     exported = git(scene.root, "log", "-p", "refs/worker/log")
     assert SHARED in exported
     assert SECRET not in exported
     holding = [path for path in scene.state.rglob("*") if path.is_file() and holds(path)]
     assert holding == []
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["hot", "whole"])
+def test_a_heartbeat_has_no_secret(scene: Scene, more: tuple[str, ...]) -> None:
+    """A secret as the current task of a heartbeat is redacted everywhere, and reported."""
+    scene.working()
+    words = ("heartbeat", "auth", "--status", "blocked", "--task", SECRET)
+    assert WARNING in run(scene.root, *words, *more).err
+    row = open_database(str(scene.state / "bus.db")).row("liveness.of_agent", agent="auth")
+    assert row is not None
+    assert row["current_task"] == "[redacted]"
+    ok(scene.root, "msg", "export", "--git")
+    exported = git(scene.root, "log", "-p", "refs/worker/log")
+    assert "task_blocked" in exported
+    assert SECRET not in exported
+    assert not any(path.is_file() and holds(path) for path in scene.state.rglob("*"))
 
 
 def test_an_answer_has_no_secret(scene: Scene) -> None:

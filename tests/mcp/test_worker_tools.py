@@ -52,6 +52,20 @@ def test_a_task_from_start_to_done(world: World) -> None:
     assert world.messages("status")[-1] == {"phase": "reading", "progress": 0.1}
 
 
+def test_texts_without_secrets(world: World) -> None:
+    """A secret in a note or in a question to another worker is redacted, and reported."""
+    world.spawn("auth", "login")
+    world.spawn("docs", "t2")
+    secret = "sk-ant-abcdefghijklmnopqrstuvwxyz"
+    warning = "a part of the text looks like a secret and is recorded as [redacted]"
+    with connected(world.path("auth")) as client:
+        noted = client.call("progress", note=f"call it with {secret}", progress=0.5)
+        assert any(warning in notice for notice in noted["notices"])
+        client.fail("ask", text=f"why {secret}?", to="docs", timeout_s=0)
+    assert world.messages("status")[-1] == {"phase": "call it with [redacted]", "progress": 0.5}
+    assert world.messages("x-question")[-1] == {"text": "why [redacted]?"}
+
+
 def test_a_conflict_is_resolved_by_tools(world: World) -> None:
     """A stopped rebase names the files, refuses markers, and continues with the resolved files."""
     place = world.working("auth", "login", {"README": "mine\n"})

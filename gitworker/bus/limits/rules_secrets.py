@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from re import Pattern
 
 REDACTED = "[redacted]"
+LEFT_OUT = f"warning: a part of the text looks like a secret and is recorded as {REDACTED}"
 PLACEHOLDERS = ("{", "$")  # replaced when the command runs
 _KEY = rb"(?:" + b"|".join(
     b"(?<=%b)|(?<=%b[_-])" % (word, word)

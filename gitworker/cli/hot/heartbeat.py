@@ -10,6 +10,7 @@ from gitworker.bus.heartbeat_message import (
 )
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import split_words
+from gitworker.cli.output import narrate
 from gitworker.errors import Invalid
 from gitworker.model.ids import parse_task_id
 from gitworker.store.heartbeats import STATUSES
@@ -55,7 +56,19 @@ def report_heartbeat(place: HotContext, name: str | None, sign: HeartbeatReport)
         )
     with place.store.read() as reader:
         worker = require_heartbeat_worker(reader, name, place.actor, other=place.other)
+        if sign.task is not None and sign.task != task_of_worker(reader, worker):
+            sign.task = _without_secrets(sign.task)
     lease_ms = place.limits.claims_lease_s * 1000
     if send_heartbeat(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
         place.notify()
     return worker
+
+
+def _without_secrets(task: str) -> str:
+    """Return a task that is not the worker's as it may be recorded; warn of a change."""
+    from gitworker.bus.limits.rules_secrets import LEFT_OUT, redacted  # 1 ms, for such a task only
+
+    shared = redacted(task)
+    if shared != task:
+        narrate(LEFT_OUT)
+    return shared
