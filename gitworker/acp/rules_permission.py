@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gitworker.agents.adapters.rules_adapter import DECISIONS, KINDS
+from gitworker.bus.limits.rules_secrets import redacted
 
 ALLOW, ASK, DENY = DECISIONS
 CHANGING = frozenset({"edit", "delete", "move"})
@@ -58,10 +59,11 @@ def known_paths(call: Mapping[str, Any]) -> list[str]:
 
 
 def title_of(call: Mapping[str, Any]) -> str:
-    """Return a tool call in a few words: its title, or its command."""
+    """Return a tool call in a few words, without secrets: its title, or its command."""
     given = call.get("rawInput")
     command = given.get("command") if isinstance(given, dict) else None
-    text = " ".join(str(call.get("title") or command or call.get("kind") or "a tool").split())
+    words = str(call.get("title") or command or call.get("kind") or "a tool")
+    text = redacted(" ".join(words.split()))
     return text if len(text) <= TITLE_MAX else text[: TITLE_MAX - 1] + "…"
 
 

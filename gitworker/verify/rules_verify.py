@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 
+from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.errors import Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.rules_text import one_line
@@ -109,8 +110,11 @@ def trust_refusal(actor: str, *, self_review: bool) -> Refused | None:
 
 
 def _quoted(command: str) -> str:
-    """Return a command as one short line in backticks; unprintable characters are escaped."""
-    lines = command.strip().splitlines() or [""]
+    """Return a command as one short line in backticks, without secrets: reasons are published.
+
+    Unprintable characters are escaped.
+    """
+    lines = redacted(command).strip().splitlines() or [""]
     text = one_line(lines[0])
     if len(text) > SHOWN or len(lines) > 1:
         text = text[:SHOWN] + "…"

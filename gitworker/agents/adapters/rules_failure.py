@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.model.run_outcome import BUDGET, LIMITS, RATE_LIMIT, USAGE_LIMIT
 
 AUTHENTICATION = "authentication"
@@ -67,8 +68,11 @@ class Failure(NamedTuple):
 
 
 def classify(text: str, *, status: int | None = None, kind: str = "") -> Failure:
-    """Return the failure that some words, an HTTP status or the agent's own kind mean."""
-    words = " ".join(text.split())
+    """Return the failure that some words, an HTTP status or the agent's own kind mean.
+
+    Its text is published: secrets in it are `[redacted]`.
+    """
+    words = redacted(" ".join(text.split()))
     found = kind if kind in WORDS else _kind_of(words, status)
     resets = RESETS.search(words)
     short = words if len(words) <= TEXT_MAX else words[: TEXT_MAX - 1] + "…"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gitworker.bus.limits.rules_secrets import redacted
+
 DIFF_MAX = 100_000  # characters
 NOTE_MAX = 4000
 LINE = re.compile(r"^[\s*`>#-]*(COMMAND|STATUS|VERDICT)\s*:[\s*]*`?(.*?)`?[\s*]*$")
@@ -69,9 +71,10 @@ def parse_verdict(output: str) -> QaVerdict | None:
 
 
 def evidence_text(verdict: QaVerdict, *, agent: str, tree: str) -> str:
-    """Return a verdict with its evidence in one line."""
+    """Return a verdict with its evidence in one line, without secrets."""
     word = "passed" if verdict.is_passed else "failed"
+    command = redacted(verdict.command)
     return (
-        f"verified by {agent}: {word}; `{verdict.command}` ended with status {verdict.status}"
+        f"verified by {agent}: {word}; `{command}` ended with status {verdict.status}"
         f" on tree {tree[:10]}"
     )

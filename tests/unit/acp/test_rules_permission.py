@@ -60,6 +60,7 @@ def test_title() -> None:
     assert title_of({"rawInput": {"command": "make"}}) == "make"
     assert title_of({}) == "a tool"
     assert len(title_of({"title": "x" * 999})) == 300
+    assert title_of({"title": f"curl -u me --token s3cret{'x' * 999}"}).endswith("[redacted]")
 
 
 def test_answers() -> None:

@@ -90,10 +90,11 @@ def test_bytes_that_are_not_utf8_have_a_hash() -> None:
         ("x" * 81, f"`{'x' * 80}…` ended with status 2"),
         ("a\x1b[2Jb\u202ec", "`a\\x1b[2Jb\\u202ec` ended with status 2"),
         ("  \n", "`` ended with status 2"),
+        ("TOKEN=abc123 make", "`TOKEN=[redacted] make` ended with status 2"),
     ],
 )
 def test_reasons(command: str, shown: str) -> None:
-    """A reason is one short line without control characters."""
+    """A reason is one short line without control characters and secrets."""
     assert status_reason(command, 2) == shown
 
 

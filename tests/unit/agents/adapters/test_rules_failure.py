@@ -83,6 +83,12 @@ def test_long_text() -> None:
     assert len(classify("x" * 1000).text) == 300
 
 
+def test_secrets_in_a_failure() -> None:
+    """A key in the vendor's words is redacted before they are cut: they reach the bus."""
+    found = classify(f"Incorrect API key provided: sk-proj-{'a1' * 200}. Try another", status=401)
+    assert found.text == "Incorrect API key provided: [redacted]. Try another"
+
+
 def test_text() -> None:
     """The words name the kind, the agent's own words and the end of a limit."""
     assert failure_text(Failure("error", "no space")) == "no space"

@@ -27,6 +27,12 @@ def test_a_verdict_has_its_evidence() -> None:
     )
 
 
+def test_the_evidence_has_no_secret() -> None:
+    """A secret in the command of a verdict does not reach the bus."""
+    found = QaVerdict(True, "API_KEY=abc123 make test", 0, "")
+    assert "`API_KEY=[redacted] make test`" in evidence_text(found, agent="claude", tree="b")
+
+
 @pytest.mark.parametrize(
     "output",
     [
