@@ -52,3 +52,13 @@ def test_its_worktrees_are_workers(scene: Scene) -> None:
     (worktree / "new").unlink()
     assert ask(scene, "remove", "--path", str(worktree))["outcome"] == "removed"
     assert not worktree.exists()
+
+
+def test_similar_names_are_two_workers(scene: Scene) -> None:
+    """The hook gets the name as it was given, so `fix/login` and `fix-login` share no worktree."""
+    ok(scene.root, "agent", "install", "claude")
+    names = ("fix/login", "fix-login", "fix/login")
+    places = [ask(scene, "create", "--name", name)["worktreePath"] for name in names]
+    assert places[0] == places[2] != places[1]
+    listed = ok(scene.root, "list")
+    assert all(f"cc-fix-login{end}\t" in listed for end in ("", "--5e870e24"))

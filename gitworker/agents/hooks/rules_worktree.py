@@ -16,11 +16,12 @@ TRIES_MAX = 99
 def worker_of(name: str) -> WorkerId:
     """Return the worker of a worktree's name: `cc-login-form`; raise Invalid for an empty name.
 
-    A name that is no id gets a digest: `fix/login` and `fix-login` must not share a worker.
+    A name that is no id gets a digest: `fix/login` and `fix-login` must not share a worker. The two
+    hyphens before it are in no other worker's id.
     """
     slug = _slug(name)
     if slug != name:
-        slug += "-" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+        slug += "--" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
     return WorkerId(PREFIX + slug)
 
 

@@ -16,10 +16,10 @@ from gitworker.model.ids import parse_task_id, parse_worker_id
     ("name", "worker", "task"),
     [
         ("login-form", "cc-login-form", "login-form"),
-        ("Login Form!", "cc-login-form-39cafabf", "login-form"),
-        ("feature/a..b", "cc-feature-a-b-c9515cb8", "feature-a-b"),
+        ("Login Form!", "cc-login-form--39cafabf", "login-form"),
+        ("feature/a..b", "cc-feature-a-b--c9515cb8", "feature-a-b"),
         ("agent-a1b2", "cc-agent-a1b2", "agent-a1b2"),
-        ("x" * 200, "cc-" + "x" * 50 + "-aa20c23e", "x" * 50),
+        ("x" * 200, "cc-" + "x" * 50 + "--aa20c23e", "x" * 50),
     ],
 )
 def test_names(name: str, worker: str, task: str) -> None:
@@ -30,6 +30,8 @@ def test_names(name: str, worker: str, task: str) -> None:
 
 @given(st.text(), st.text())
 @example("fix/login", "fix-login")
+@example("fix/login", "fix-login-5e870e24")
+@example("fix/login", "fix-login--5e870e24")
 @example("Login", "login")
 @example("x" * 60, "x" * 70)
 def test_two_names_share_no_worker(one: str, other: str) -> None:
