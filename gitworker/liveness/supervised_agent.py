@@ -50,7 +50,7 @@ def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = 
     """Return whether a process that cannot be looked up counts as alive, by lock or heartbeat."""
     if is_life_locked(paths, worker):
         return True
-    return _fresh_for_ms(reader, worker, fresh_ms=fresh_ms) > 0
+    return fresh_for_ms(reader, worker, fresh_ms=fresh_ms) > 0
 
 
 def presumed_for_ms(reader: Reader, paths: StatePaths, run: Run | None) -> int:
@@ -61,10 +61,10 @@ def presumed_for_ms(reader: Reader, paths: StatePaths, run: Run | None) -> int:
     """
     if run is None or is_local(origin_of(run)) or is_life_locked(paths, run.worker_id):
         return 0
-    return max(0, _fresh_for_ms(reader, run.worker_id, fresh_ms=FRESH_MS))
+    return max(0, fresh_for_ms(reader, run.worker_id, fresh_ms=FRESH_MS))
 
 
-def _fresh_for_ms(reader: Reader, worker: str, *, fresh_ms: int) -> int:
+def fresh_for_ms(reader: Reader, worker: str, *, fresh_ms: int) -> int:
     """Return how long the last heartbeat of a worker stays fresh; 0 or less if it is not."""
     stored = find_heartbeat(reader, worker)
     if stored is None:

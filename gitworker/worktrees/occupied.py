@@ -6,10 +6,12 @@ checks too.
 
 import os
 
+from gitworker import clock
 from gitworker.errors import Refused
+from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.processes import calls_us, occupants_of
 from gitworker.liveness.readings import is_here, process_runs, this_moment
-from gitworker.liveness.supervised_agent import living_agent, may_live
+from gitworker.liveness.supervised_agent import fresh_for_ms, living_agent, may_live
 from gitworker.paths import read_worktree_owner
 from gitworker.session import Session
 from gitworker.store.records.runs import find_latest_run
@@ -48,12 +50,7 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
     _refuse_processes(worker.worktree, pids, hint=_stop_hint(session, worker) if pids else None)
     pid = distant_process(session, worker)
     if pid is not None:
-        raise Refused(
-            f"process {pid} of {worker.worker_id} runs in another PID namespace or on another host"
-            f" ({worker.host}), and has a fresh heartbeat or holds its lock",
-            f"git worker stop {worker.worker_id}   # or end it there, and run the command again",
-            code="occupied",
-        )
+        raise _distant_refusal(session, worker)
 
 
 def refuse_running(session: Session, worker: Worker) -> None:
@@ -78,6 +75,31 @@ def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
         refuse_occupied(session, worker)
     else:
         _refuse_processes(worktree, occupants_of(worktree))
+
+
+def _distant_refusal(session: Session, worker: Worker) -> Refused:
+    """Return the error for a process that cannot be seen.
+
+    No order reaches a process of an earlier boot: once its last heartbeat is old, it has ended.
+    """
+    name, pid = worker.worker_id, worker.pid
+    is_of_this_boot = worker.boot_id == clock.boot_id()
+    if not is_of_this_boot and not is_life_locked(session.paths, name):
+        fresh_ms = session.settings.liveness_stale_s * 1000
+        with session.store.read() as reader:
+            left_s = max(1, -(-fresh_for_ms(reader, name, fresh_ms=fresh_ms) // 1000))
+        return Refused(
+            f"process {pid} of {name}, of an earlier boot or of another host ({worker.host}),"
+            f" counts as alive for {left_s} more seconds",
+            f"sleep {left_s} && git worker show {name}   # and run the command again",
+            code="occupied",
+        )
+    return Refused(
+        f"process {pid} of {name} runs in another PID namespace or on another host"
+        f" ({worker.host}), and has a fresh heartbeat or holds its lock",
+        f"git worker stop {name}   # or end it there, and run the command again",
+        code="occupied",
+    )
 
 
 def _stop_hint(session: Session, worker: Worker) -> str | None:

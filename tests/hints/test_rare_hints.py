@@ -205,6 +205,7 @@ def two_buses(world: World) -> None:
 def rebooted(world: World) -> None:
     """End an agent and its supervisor as a reboot does, 85 seconds after the last heartbeat."""
     with_agent(world)
+    perform_in(world, "git worker status")  # a commit that is published later counts as a heartbeat
     ((agent, supervisor),) = world.query("SELECT pid, supervisor_pid FROM runs")
     for pid in (supervisor, agent):
         os.kill(pid, signal.SIGKILL)
@@ -218,6 +219,7 @@ AGENT_CASES = {
     "rebooted": Case(
         rebooted, W + "resume auth -d -- sleep 60", "sleep {} && git worker resume {}"
     ),
+    "rebooted-cancel": Case(rebooted, W + "cancel auth", "sleep {} && git worker show {}"),
     "busy": Case(with_agent, W + "exec auth -- true", W + "stop {}", instead=True),
     "occupied": Case(with_agent, W + "cancel auth", W + "stop {}", instead=True),
     "pause": Case(with_agent, W + "pause auth", W + "{} {}"),
