@@ -6,7 +6,7 @@ is made one line without control characters, and is never read as markup.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from rich.style import Style
@@ -37,14 +37,13 @@ def style_of(name: str) -> Style:
     return STYLES[name]
 
 
-class RowView(ScrollView, can_focus=True):
+class RowView(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows rows with a cursor. `stops_everywhere`: the arrows stop at each row, else at items."""
 
     DEFAULT_CSS = """
     RowView { height: 1fr; overflow-x: auto; overflow-y: auto; scrollbar-size: 1 1; }
     RowView:focus { background-tint: transparent; }
     """
-    BINDINGS: ClassVar[list[Any]] = []
 
     class Chosen(Message):
         """The row under the cursor was clicked twice."""

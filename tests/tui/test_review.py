@@ -237,6 +237,27 @@ def test_the_cursor_stays(world: World) -> None:
     play(world, story, worker="auth", size=(100, 40))
 
 
+def test_arrows_in_a_long_review(world: World) -> None:
+    """The arrows and the page keys move the cursor also if the rows do not fit on the screen."""
+    world.in_review("auth", "login", {"long": "".join(f"line {n}\n" for n in range(100))})
+
+    async def story(room: Room) -> None:
+        await room.see("line 3")
+        await room.press("home", "n", "down", "down", "down")
+        assert room.line().endswith("+line 1")
+        await room.press("shift+down", "c", sees="Comment on long:2-3")
+        await room.press("escape")
+        await room.press("up", "up")
+        assert room.line().endswith("+line 0")
+        before = room.body.cursor
+        await room.press("pagedown")
+        assert room.body.cursor == (before or 0) + room.body.size.height - 1
+        await room.press("end")
+        assert room.line().endswith("+line 99")
+
+    play(world, story, worker="auth", size=(80, 24))
+
+
 def test_the_mouse(world: World) -> None:
     """A click moves the cursor, with Shift it chooses a range; a double click opens the item."""
     in_review(world)
