@@ -148,7 +148,9 @@ class _Pages:
         if "hx-request" in request.headers:
             if notice.kind == "done" and f"{kind}/{parts['verb']}" in PARTS:
                 return await run_in_threadpool(self._part, request, notice)
-            return self._html("notice.html", notice.status, headers=TO_NOTICE, notice=notice)
+            # htmx searches near the form, which may be replaced by now
+            headers = None if request.headers.get("hx-target") == "notice" else TO_NOTICE
+            return self._html("notice.html", notice.status, headers=headers, notice=notice)
         if notice.kind != "done":
             return self._html("plain_notice.html", notice.status, notice=notice)
         place = PAGES[kind].format(quote(name, safe=""))

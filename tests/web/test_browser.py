@@ -63,6 +63,19 @@ def test_a_commit_behind_an_open_diff_is_not_approved(world: World, page: Page, 
     assert world.tip() == tip
 
 
+def test_a_result_is_seen_after_an_update(world: World, page: Page, tab: Any) -> None:
+    """The result of a button is shown also if the button was replaced while it waited."""
+    held: list[Any] = []
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.route("**/workers/auth/approve", lambda route: held.append(route))
+    with tab.expect_request("**/workers/auth/approve"):
+        tab.keyboard.press("a")
+    open_repository(str(world.root)).send_note("auth", "a change beside")
+    tab.wait_for_selector("#live >> text=a change beside")
+    held[0].continue_()
+    tab.wait_for_selector("#notice >> text=auth is approved")
+
+
 def _answer(route: Any, _request: Any, *, status: int) -> None:
     """Answer a request of the browser with an error."""
     route.fulfill(status=status, body="failed")
