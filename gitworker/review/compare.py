@@ -13,6 +13,7 @@ from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.review.rounds import require_round
+from gitworker.review.rules_looks import seen_before
 from gitworker.review.rules_rounds import added_commit, has_same_commits, parse_rounds, without_same
 from gitworker.store.reviewing.marks import find_look
 from gitworker.store.reviewing.rounds import Round, rounds_of
@@ -70,13 +71,15 @@ def render_comparison(found: Comparison, *, width: int | None, color: bool) -> s
 def _last_look(session: Session, worker: Worker, known: dict[int, Round]) -> Round:
     with session.store.read() as reader:
         look = find_look(reader, session.actor, worker.worker_id, worker.task_id)
-    if look is None:
+    seen = seen_before(look, sorted(known.values()))
+    if seen is None:
         raise NotFound(
             f"you have not looked at the work of {worker.worker_id} yet",
             f"git worker review {worker.worker_id}",
         )
-    same = (one for one in known.values() if (one.base, one.tip) == (look.base, look.tip))
-    return next(same, Round(0, look.base, look.tip, (), look.looked_at_ms))
+    base, tip = seen
+    same = (one for one in known.values() if (one.base, one.tip) == seen)
+    return next(same, Round(0, base, tip, (), 0))
 
 
 def _require(worker: Worker, known: dict[int, Round], number: int) -> Round:

@@ -103,14 +103,32 @@ def test_the_last_look(world: World) -> None:
 
 
 def test_a_page_names_the_round_of_the_last_look(world: World) -> None:
-    """A page has the number of the round that its reader had seen last, before this page."""
+    """A page has the number of the round that its reader saw before, also if it is read again."""
     begin(world)
     worker = world.worker("auth")
     assert read_page(world.session(), worker, records_look=True).looked is None
     world.commit("auth", {"code.py": edited(l5="five", l30="THIRTY")})
     world.submit("auth")
-    looked = [read_page(world.session(), worker, records_look=True).looked for _ in range(2)]
-    assert looked == [1, 2]
+    looked = [read_page(world.session(), worker, records_look=True).looked for _ in range(3)]
+    assert looked == [1, 1, 1]
+    assert "THIRTY" in compare(world.session(), "auth").text
+    world.commit("auth", {"code.py": edited(l5="five", l30="thirty")})
+    world.submit("auth")
+    assert read_page(world.session(), worker, records_look=True).looked == 2
+    assert "+thirty" in compare(world.session(), "auth").text
+
+
+def test_work_that_was_read_before_its_first_round(world: World) -> None:
+    """The first round is compared with the commits that were read before it was handed in."""
+    world.spawn("auth", "login")
+    world.commit("auth", {"code.py": text(LINES)})
+    assert read_page(world.session(), world.worker("auth"), records_look=True).round.number == 0
+    world.commit("auth", {"code.py": edited(l5="five")})
+    world.submit("auth")
+    for _ in range(2):
+        shown = read_page(world.session(), world.worker("auth"), records_look=True)
+        assert (shown.round.number, shown.looked) == (1, None)
+        assert "+five" in compare(world.session(), "auth").text
 
 
 def test_odd_files(world: World) -> None:

@@ -98,7 +98,7 @@ def test_a_review_in_two_rounds(world: World, page: Page) -> None:
     assert "outdated" in outdated[:400]
     assert ">def login():</pre>" in outdated
     assert "def sign_in" in page.see("/workers/auth/rounds/1..2")
-    assert "Changes since your last look" not in page.see("/workers/auth")
+    assert "Changes since your last look" in page.see("/workers/auth")  # also after a reload
     page.press("/workers/auth/resolve", number="1")
     page.press("/workers/auth/reopen", number="2", text="Then say so")
     page.press("/workers/auth/review", verdict="commented")

@@ -14,6 +14,7 @@ from gitworker.review.page.evidence import Evidence, read_evidence
 from gitworker.review.page.rules_order import FOLDED_BY, PageFile, folded_paths, order_files
 from gitworker.review.patch import read_patch
 from gitworker.review.rounds import find_round, read_round
+from gitworker.review.rules_looks import seen_before
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.comments import comments_of
 from gitworker.store.reviewing.marks import find_look, record_look, viewed_among
@@ -36,7 +37,7 @@ class ReviewPage:
 
     `later` is the tip of the branch if it is another commit than that of the round. `viewed` are
     the ids of hunks that the caller has viewed. `looked` is the number of the round that the caller
-    had seen last before this read, or None.
+    has seen before this one, or None; it is this one if it is the first one that the caller sees.
     """
 
     worker: Worker
@@ -71,13 +72,15 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
         ids = [id for one in files for id in one.ids]
         viewed = viewed_among(reader, session.actor, ids)
         look = find_look(reader, session.actor, worker.worker_id, worker.task_id)
+    seen = seen_before(look, rounds)
     comments = [one for one in stored if not is_draft(one.state) or one.identity == session.actor]
     paths = [one.path for one in files]
     evidence = read_evidence(session, worker, [now.tip, *([tip] if tip else [])], paths)
     if records_look and session.actor != worker.worker_id and not session.store.is_read_only:
         with session.store.write() as writer:
+            base, tip_seen = seen if seen and now.number else (now.base, now.tip)
             record_look(
-                writer, session.actor, worker.worker_id, worker.task, base=now.base, tip=now.tip,
+                writer, session.actor, worker.worker_id, worker.task, base=base, tip=tip_seen,
                 now=clock.now_ms(),
             )  # fmt: skip
     return ReviewPage(
@@ -88,7 +91,7 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
             conflicts=evidence.conflicts, claims=evidence.claims,
         ),
         find_anchors(session.git, comments, rounds), viewed, clock.now_ms(),
-        next((one.number for one in rounds if look and (one.base, one.tip) == look[:2]), None),
+        next((one.number for one in rounds if (one.base, one.tip) == seen), None),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from gitworker.store.api import Reader, Writer
 
 
 class Look(NamedTuple):
-    """The version of a worker's branch that a reviewer has seen last."""
+    """The version that a reviewer saw before the newest one, and the time of the last look."""
 
     base: Oid
     tip: Oid
@@ -35,14 +35,14 @@ def viewed_among(reader: Reader, reviewer: str, hunks: Collection[str]) -> froze
 def record_look(
     writer: Writer, reviewer: str, worker: str, task: str, *, base: Oid, tip: Oid, now: int
 ) -> None:
-    """Record the version of a worker's branch that a reviewer has just seen."""
+    """Record a look, with the version to compare the newest one with."""
     writer.run(
         "marks.set_look", reviewer=reviewer, worker=worker, task=task, base=base, tip=tip, now=now
     )
 
 
 def find_look(reader: Reader, reviewer: str, worker: str, task: str | None) -> Look | None:
-    """Return the version of a worker's branch that a reviewer has seen last, or None."""
+    """Return the last look of a reviewer, or None."""
     row = reader.row("marks.look", reviewer=reviewer, worker=worker, task=task)
     if row is None:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from gitworker.errors import NotFound
@@ -66,8 +65,6 @@ class ReviewView(View):
         """Return the rows of the newest round."""
         service = self.room.service
         page = service.review(self._worker, records_look=True)
-        if self.data is not None and self.data.page.round.tip == page.round.tip:
-            page = replace(page, looked=self.data.page.looked)  # of the time before this look
         records = service.undo_records(limit=RECORDS_READ)
         seen = self._seen(page, page.viewed, width, find_undoable(records, self._worker))
         return Loaded(seen.shown.rows, seen)

@@ -1,0 +1,27 @@
+"""Decisions about the version that a reviewer has seen before the newest one. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.model.ids import Oid
+    from gitworker.store.reviewing.marks import Look
+    from gitworker.store.reviewing.rounds import Round
+
+
+def seen_before(look: Look | None, rounds: Sequence[Round]) -> tuple[Oid, Oid] | None:
+    """Return base and tip of the version that a reviewer saw before the newest round, or None.
+
+    `look` has this version, and the time of the last look, which was at the newest round of that
+    time. So the newest round can be read again without losing the version before it. Without an
+    earlier version it is the newest round itself.
+    """
+    if look is None:
+        return None
+    known = [one for one in rounds if one.created_at_ms <= look.looked_at_ms]
+    if not known or known[-1].number == rounds[-1].number:
+        return look.base, look.tip
+    return known[-1].base, known[-1].tip
