@@ -62,6 +62,7 @@ REVIEW = (
     Key("X", "reopen", "X", "reopen the comment, with a reply"),
     Key("v", "viewed", "v", "mark the hunk or the file as viewed, or clear the mark", "viewed"),
     Key("a", "approve", "a", "approve the commit on the screen, and send the drafts", "approve"),
+    Key("N", "next_review", "N", "the next review: the work that waits longest", "next"),
     Key("r", "review", "r", "write the review: request changes, or comment only", "request"),
     Key("m", "land", "m", "land, after an approval if that is open", "land"),
     Key("u", "undo", "u", "undo the newest operation on the worker", "undo"),

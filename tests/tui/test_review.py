@@ -127,6 +127,33 @@ def test_approve_land_undo(world: World) -> None:
     play(world, story, worker="auth", size=(120, 40))
 
 
+def test_the_next_review(world: World) -> None:
+    """N shows the next work that waits for a review, also after an approval; Esc leads back."""
+    for name in ("auth", "docs", "menu"):
+        world.in_review(name, f"task-{name}", {name: "1\n"})
+
+    async def story(room: Room) -> None:
+        await room.see("in review 3")
+        await room.press("enter", sees="auth: task-auth")
+        await room.press("N", sees="docs: task-docs")
+        await room.see("+1 -0, new")
+        await room.press("a", sees="docs is approved")
+        await room.see("docs, approved")
+        await room.press("N", sees="auth: task-auth")
+        await room.press("N", sees="menu: task-menu")
+        await room.press("N", sees="auth: task-auth")
+        await room.press("escape", "escape")
+        await room.see("in review 2")
+        world.approve("auth")
+        world.approve("menu")
+        await room.see("landing 3")
+        await room.choose("docs")
+        await room.press("enter", sees="docs: task-docs")
+        await room.press("N", sees="no other work waits for a review")
+
+    play(world, story, size=(100, 40))
+
+
 def test_land_approves_first(world: World) -> None:
     """m lands work in review after the approval of the commit on the screen."""
     in_review(world)

@@ -65,6 +65,19 @@ def columns(cards: Iterable[Card], *, now_ms: int, every: bool) -> list[Column]:
     return [Column(key, TITLES[key], tuple(column)) for key, column in found.items()]
 
 
+def next_review(lines: Iterable[WorkerLine], worker: str) -> str | None:
+    """Return the worker that a reviewer reads after this one, or None.
+
+    Those that have waited longest come first. After the last one, the first one follows.
+    """
+    order = sorted((one.since_ms, one.worker) for one in lines if column_of(one) == REVIEW)
+    names = [name for _, name in order]
+    if worker in names:
+        at = names.index(worker)
+        names = names[at + 1 :] + names[:at]
+    return names[0] if names else None
+
+
 def is_chosen(facts: CardFacts, wanted: Mapping[str, str]) -> bool:
     """Return whether a worker passes the filters; an empty one accepts every value."""
     return all(not text or getattr(facts, name) == text for name, text in wanted.items())

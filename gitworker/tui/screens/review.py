@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from gitworker.errors import NotFound
 from gitworker.journal.undo.records import find_undoable
 from gitworker.lifecycle.rules import is_approved
+from gitworker.observe.queue.board_columns import next_review
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.service.outcome_words import (
     Outcome,
@@ -353,6 +354,17 @@ class ReviewView(View):
         if page is not None and page.looked and page.looked < page.round.number:
             rounds = f"{page.looked}..{page.round.number}"
         self.room.push_screen(RoundsView(self._worker, rounds))
+
+    def action_next_review(self) -> None:
+        """Show the next review instead of this one."""
+        frame, _ = self.room.feed.newest
+        following = next_review(frame.workers if frame else (), self._worker)
+        if following is None:
+            self.refuse("no other work waits for a review")
+            return
+        room = self.room
+        room.pop_screen()
+        room.show_worker(following)
 
     def action_log(self) -> None:
         """Follow the log of the agent."""

@@ -3,7 +3,14 @@
 from gitworker.liveness.rules_stale import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.queue.board_columns import Card, choices, column_of, columns, is_chosen
+from gitworker.observe.queue.board_columns import (
+    Card,
+    choices,
+    column_of,
+    columns,
+    is_chosen,
+    next_review,
+)
 from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.observe.workers.returned import ReturnedWork
 from gitworker.observe.workers.status import WorkerLine
@@ -41,6 +48,17 @@ def test_workers_that_do_not_continue_by_themselves() -> None:
     ):  # fmt: skip
         assert column_of(line(working, **changed)) == "needs", changed
     assert column_of(line(WorkerState.COMPLETED, trouble=TROUBLE)) == "needs"
+
+
+def test_the_next_review() -> None:
+    """The longest wait is first; after a worker its successor, and after the last one the first."""
+    lines = [
+        line(WorkerState.IN_REVIEW, worker="b", since_ms=5),
+        line(WorkerState.IN_REVIEW, worker="a", since_ms=9),
+        line(WorkerState.APPROVED, worker="c", since_ms=1),
+    ]
+    assert [next_review(lines, one) for one in ("c", "b", "a")] == ["b", "a", "b"]
+    assert next_review(lines[1:], "a") is None
 
 
 def test_order_and_old_landings() -> None:
