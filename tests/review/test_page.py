@@ -1,8 +1,14 @@
 """The page of a review: evidence, order, comments inline, marks that survive a rebase."""
 
+from typing import Any
+
+import pytest
+
+from gitworker import clock
 from gitworker.review.comments.anchors import find_anchors
 from gitworker.review.comments.draft import comment
 from gitworker.review.compare import compare
+from gitworker.review.page.evidence import read_evidence
 from gitworker.review.page.page import read_page
 from gitworker.review.page.page_json import json_page
 from gitworker.review.page.page_text import render_page
@@ -10,7 +16,7 @@ from gitworker.review.page.rules_order import GENERATED
 from gitworker.review.viewed_marks import view
 from gitworker.store.reviewing.rounds import rounds_of
 from tests.review.kit import LINES, begin, comments, edited, page, text
-from tests.workers.world import World
+from tests.workers.world import World, wait_until
 
 
 def test_a_page_shows_files_by_risk(world: World) -> None:
@@ -116,6 +122,27 @@ def test_a_page_names_the_round_of_the_last_look(world: World) -> None:
     world.submit("auth")
     assert read_page(world.session(), worker, records_look=True).looked == 2
     assert "+thirty" in compare(world.session(), "auth").text
+
+
+def test_a_round_that_comes_while_another_is_read_was_not_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next round is compared with the one that was shown, not with the one that came then."""
+    begin(world)
+
+    def hand_in_meanwhile(*arguments: Any) -> Any:
+        begun_ms = clock.now_ms()
+        wait_until(lambda: clock.now_ms() > begun_ms)
+        world.commit("auth", {"code.py": edited(l5="five")})
+        world.submit("auth")
+        return read_evidence(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gitworker.review.page.page.read_evidence", hand_in_meanwhile)
+        assert read_page(world.session(), world.worker("auth"), records_look=True).round.number == 1
+    world.commit("auth", {"code.py": edited(l5="five", l30="thirty")})
+    world.submit("auth")
+    assert read_page(world.session(), world.worker("auth")).looked == 1
 
 
 def test_work_that_was_read_before_its_first_round(world: World) -> None:

@@ -60,6 +60,7 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
 
     `records_look`: later looks of the caller are compared with this one.
     """
+    begun_ms = clock.now_ms()  # a round that comes while this one is read was not seen
     tip = find_ref(session.git, worker.ref) if worker.branch else None
     rounds = _read_rounds(session, worker, tip)
     now = rounds[-1]
@@ -81,7 +82,7 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
             base, tip_seen = seen if seen and now.number else (now.base, now.tip)
             record_look(
                 writer, session.actor, worker.worker_id, worker.task, base=base, tip=tip_seen,
-                now=clock.now_ms(),
+                now=begun_ms,
             )  # fmt: skip
     return ReviewPage(
         worker, session.target_name, task.title if task else "", text,
