@@ -12,8 +12,8 @@ from gitworker.errors import NotFound
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import GitFailed
+from gitworker.review.looks import seen_before
 from gitworker.review.rounds import require_round
-from gitworker.review.rules_looks import seen_before
 from gitworker.review.rules_rounds import added_commit, has_same_commits, parse_rounds, without_same
 from gitworker.store.reviewing.marks import find_look
 from gitworker.store.reviewing.rounds import Round, rounds_of

@@ -10,11 +10,11 @@ from gitworker.errors import NotFound
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.review.comments.anchors import Anchored, find_anchors
 from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.looks import seen_before
 from gitworker.review.page.evidence import Evidence, read_evidence
 from gitworker.review.page.rules_order import FOLDED_BY, PageFile, folded_paths, order_files
 from gitworker.review.patch import read_patch
 from gitworker.review.rounds import find_round, read_round
-from gitworker.review.rules_looks import seen_before
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.comments import comments_of
 from gitworker.store.reviewing.marks import find_look, record_look, viewed_among

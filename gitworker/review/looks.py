@@ -1,4 +1,4 @@
-"""Decisions about the version that a reviewer has seen before the newest one. Pure."""
+"""The version that a reviewer has seen before the newest one."""
 
 from __future__ import annotations
 
