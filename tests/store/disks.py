@@ -9,10 +9,13 @@ import pytest
 
 
 @contextmanager
-def small_disk(place: Path, *, size_kib: int) -> Iterator[Path]:
-    """Mount a small file system at a new directory; skip the test if that is not allowed."""
+def small_disk(place: Path, *, size_kib: int, inodes: int | None = None) -> Iterator[Path]:
+    """Mount a small file system at a new directory; skip the test if that is not allowed.
+
+    It holds `inodes` files and directories; None: as many as fit.
+    """
     place.mkdir()
-    options = f"size={size_kib}k"
+    options = f"size={size_kib}k" + (f",nr_inodes={inodes}" if inodes else "")
     mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(place)]
     if subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("this user cannot mount a small tmpfs")
@@ -31,6 +34,21 @@ def fill(disk: Path) -> Path:
                 file.write(b"\0" * 4096)
         except OSError:
             return filler
+
+
+def use_inodes(disk: Path, *, free: int) -> Path:
+    """Create empty files until only some inodes are free; return the directory of these files."""
+    used = disk / "inodes"
+    used.mkdir()
+    made: list[Path] = []
+    try:
+        while True:
+            made.append(used / str(len(made)))
+            made[-1].touch()
+    except OSError:
+        for file in made[-1 - free : -1]:
+            file.unlink()
+        return used
 
 
 @contextmanager

@@ -281,11 +281,10 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
 
 
 def _place_above(path: str) -> str:
-    """Return the nearest directory above `path` that exists."""
-    directory = os.path.dirname(path)
-    while directory and not os.path.isdir(directory):
-        directory = os.path.dirname(directory)
-    return directory
+    """Return `path`, or the nearest directory above it that exists."""
+    while path and not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
 
 
 def _why_unwritable(directory: str) -> str:

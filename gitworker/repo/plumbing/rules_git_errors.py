@@ -41,10 +41,12 @@ CAUSES = {  # the texts of strerror(3), with the error code of gitworker
 }
 # The file is quoted, or it is the word before the last colon.
 NAMED = re.compile(r"'(?P<quoted>[^'\n]+)'|(?P<bare>\S+): [^:\n]+$")
-# git names the file of a ref or of an index that it could not write, without the reason.
+# git names the file or the directory of a ref, or the file of an index, that it could not write,
+# without the reason.
 UNWRITTEN = re.compile(
-    r"(?:couldn't|could not|[Uu]nable to|[Ff]ailed to|[Cc]annot) (?:write|create|close)\b[^'\n]*"
-    r"(?:'(?P<path>[^'\n]+)')?"
+    r"(?:couldn't|could not|[Uu]nable to|[Ff]ailed to|[Cc]annot) (?:write|create|close)\b"
+    r"(?: directory for (?P<ref>[^'\n]+)$|[^'\n]*(?:'(?P<path>[^'\n]+)')?)",
+    re.MULTILINE,
 )
 OBJECT_EMPTY = "object_empty"
 TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
@@ -142,7 +144,8 @@ def find_unwritten(complaint: str, directory: str) -> str | None:
     found = UNWRITTEN.search(complaint)
     if found is None:
         return None
-    return directory if found["path"] is None else _complete(found["path"], directory)
+    path = found["path"] or found["ref"]
+    return directory if path is None else _complete(path, directory)
 
 
 def explain_unwritten(path: str, reason: str, place: str) -> FailureCause | None:

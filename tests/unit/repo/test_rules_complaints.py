@@ -95,6 +95,10 @@ def test_no_cause(complaint: str) -> None:
         ("fatal: cannot update ref 'refs/x': couldn't write '/r/refs/x.lock'", "/r/refs/x.lock"),
         ("error: unable to write file 'src/app.py'", "/repo/src/app.py"),
         ("fatal: unable to write new index file", "/repo"),
+        (
+            "fatal: cannot lock ref 'refs/a/b': unable to create directory for .git/refs/a/b",
+            "/repo/.git/refs/a/b",
+        ),
         ("fatal: bad object HEAD", None),
     ],
 )
