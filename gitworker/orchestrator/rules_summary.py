@@ -129,7 +129,7 @@ def result_of(facts: TaskFacts) -> TaskResult:
     elif facts.status is TaskStatus.PAUSED:
         detail = facts.question or facts.limit
     elif result is Result.WAITING:
-        detail = facts.question or "an answer is missing"
+        detail = facts.question or "its agent has not read the answer yet"
     return TaskResult(facts.task, facts.title, result, facts.worker, detail)
 
 

@@ -40,7 +40,7 @@ S = TaskStatus
             "t has failed: it crashed; tried again at 9:00"),
         (TaskFacts("t", S.BLOCKED), "t has failed: no attempts are left"),
         (TaskFacts("t", S.PAUSED, limit="usage limit"), "t waits: usage limit"),
-        (TaskFacts("t", S.WAITING_INPUT), "t waits: an answer is missing"),
+        (TaskFacts("t", S.WAITING_INPUT), "t waits: its agent has not read the answer yet"),
         (TaskFacts("t", S.CANCELLED), "t is cancelled"),
     ],
 )  # fmt: skip
