@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.agents.hooks.hook_context import Answer, HookContext, News
-from gitworker.agents.hooks.rules_dialects import START, STOP, WAITING, AgentEvent
+from gitworker.agents.hooks.rules_dialects import (
+    FORGETS,
+    PROMPT,
+    START,
+    STOP,
+    WAITING,
+    AgentEvent,
+)
 from gitworker.agents.hooks.rules_session import (
+    FORGOTTEN,
     NOT_BEGUN,
     begins_turn,
     due_beat,
@@ -41,8 +49,11 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
             interrupted=is_interrupted(reader, context.worker),
         )
     before = facts.memory
+    has_forgotten = facts.reason == FORGOTTEN and event.meaning == PROMPT
     if begins_turn(event.meaning, context.given):
         facts.stops, facts.reason = 0, None
+    if event.meaning == FORGETS:
+        facts.reason = FORGOTTEN
     if event.meaning == STOP:
         from gitworker.agents.hooks.stop_gate import (
             end_turn,  # git: 25 ms, at the end of a turn only
@@ -50,7 +61,7 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
 
         answer = end_turn(context, event, news)
     else:
-        answer = _inform(context, event, news)
+        answer = _inform(context, event, news, has_forgotten=has_forgotten)
     try:
         if not answer.text or event.meaning != STOP:
             answer.has_published = _send_beat(context, news, event.meaning)
@@ -92,9 +103,12 @@ def _send_beat(context: HookContext, news: News, meaning: str) -> bool:
     return has_published
 
 
-def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
-    """Return the news; at the start of a session, the work begins and the agent is introduced."""
-    if event.meaning == WAITING:
+def _inform(context: HookContext, event: AgentEvent, news: News, *, has_forgotten: bool) -> Answer:
+    """Return the news; at the start of a session, the work begins and the agent is introduced.
+
+    An agent that `has_forgotten` its introduction gets it again.
+    """
+    if event.meaning in (WAITING, FORGETS):
         return Answer()
     parts = []
     if event.meaning == START:
@@ -102,6 +116,7 @@ def _inform(context: HookContext, event: AgentEvent, news: News) -> Answer:
         is_bound = not is_supervised and _is_bound(news.facts)
         if needs_start(news.facts.state, is_supervised=is_supervised, is_bound=is_bound):
             _begin_work(context, news)
+    if event.meaning == START or has_forgotten:
         from gitworker.agents.hooks.texts import introduction
 
         parts.append(introduction(context, news))

@@ -10,6 +10,7 @@ START = "start"  # a session begins, or continues with a shortened conversation
 PROMPT = "prompt"  # a person or a program has given the agent something to do
 TOOL = "tool"  # a tool call has ended
 WAITING = "waiting"  # the agent waits for a permission or an answer
+FORGETS = "forgets"  # the conversation is about to be shortened, or was begun again
 STOP = "stop"  # the agent wants to end its turn
 # The form of an answer on standard output.
 CONTEXT = "context"  # JSON: text for the next request to the model
@@ -40,6 +41,7 @@ EVENTS = {
         ("AfterTool", TOOL, CONTEXT),  # gemini
         ("Notification", WAITING, SILENT),  # claude, qwen, gemini
         ("PermissionRequest", WAITING, SILENT),  # codex
+        ("PreCompress", FORGETS, SILENT),  # gemini, after /clear too: it reads no answer then
         ("Stop", STOP, BLOCK),  # claude, codex, qwen
         ("AfterAgent", STOP, DENY),  # gemini
         ("session.created", START, PLAIN),  # the rest: opencode

@@ -13,6 +13,7 @@ STOPS_MAX = 3  # how often in a row an agent is kept at work
 IDLE, WORKING, BLOCKED = "idle", "working", "blocked"
 ASSIGNED = "ASSIGNED"
 AT_WORK = frozenset({ASSIGNED, "WORKING", "STALE"})  # the worker's states with open work
+FORGOTTEN = "forgotten"  # in the place of a reason: the next prompt introduces the agent again
 NOT_BEGUN = "The work has not begun: "
 PROMPT_KEYS = (b'"prompt":"', b'"prompt": "')
 # The beginnings of the reasons that keep an agent at work.

@@ -22,6 +22,17 @@ MATCHERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {("claude", "Notification"): NEEDS_PERSON, ("qwen", "Notification"): NEEDS_PERSON}
 )
 SHORTENED = "clear|compact"
+# Gemini CLI compares a matcher as a whole. It drops the answer to SessionStart after /clear and to
+# PreCompress, so both call the hook that introduces the agent with its next prompt. It compresses a
+# conversation after each `manual` call, and after few of the `auto` ones, which come every turn.
+SOURCES: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
+    {
+        ("gemini", "SessionStart"): {
+            "startup": "SessionStart", "resume": "SessionStart", "clear": "PreCompress",
+        },
+        ("gemini", "PreCompress"): {"manual": "PreCompress"},
+    }
+)  # fmt: skip
 
 
 class AgentFiles(NamedTuple):
@@ -51,7 +62,8 @@ AGENTS: Mapping[str, AgentFiles] = MappingProxyType(
             ".codex/hooks.json", ".codex", "hooks.json", "CODEX_HOME",
         ),
         "gemini": AgentFiles(
-            ("SessionStart", "BeforeAgent", "AfterTool", "Notification", "AfterAgent"),
+            ("SessionStart", "BeforeAgent", "AfterTool", "Notification", "PreCompress",
+             "AfterAgent"),
             ".gemini/settings.json", ".gemini", "settings.json", unit=1000,
         ),
         "qwen": AgentFiles(
@@ -126,7 +138,7 @@ def hook_settings(agent: str, program: str) -> dict[str, Any]:
     `program` is the absolute path of `git-worker`.
     """
     files = AGENTS[agent]
-    return {"hooks": {event: [_entry(agent, event, program)] for event in files.events}}
+    return {"hooks": {event: _entries(agent, event, program) for event in files.events}}
 
 
 def run_hooks(agent: str, program: str) -> dict[str, Any]:
@@ -184,6 +196,18 @@ def has_mark(content: bytes) -> bool:
     return MARK.encode() in content or content.startswith(PLUGIN_HEAD.encode())
 
 
+def _entries(agent: str, event: str, program: str) -> list[dict[str, Any]]:
+    """Return the entries of an event of the agent: one, or one for each source of the event."""
+    sources = SOURCES.get((agent, event))
+    if sources is None:
+        entry = _entry(agent, event, program)
+        matcher = MATCHERS.get((agent, event))
+        return [entry if matcher is None else {"matcher": matcher, **entry}]
+    return [
+        {"matcher": source, **_entry(agent, called, program)} for source, called in sources.items()
+    ]
+
+
 def _entry(agent: str, event: str, program: str) -> dict[str, Any]:
     limit_s = WORKTREE_TIMEOUT_S if event in WORKTREE_EVENTS else TIMEOUT_S
     hook = {
@@ -191,8 +215,7 @@ def _entry(agent: str, event: str, program: str) -> dict[str, Any]:
         "command": _command(event, program),
         "timeout": limit_s * AGENTS[agent].unit,
     }
-    matcher = MATCHERS.get((agent, event))
-    return {"hooks": [hook]} if matcher is None else {"matcher": matcher, "hooks": [hook]}
+    return {"hooks": [hook]}
 
 
 def _command(event: str, program: str) -> str:

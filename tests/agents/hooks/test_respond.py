@@ -37,6 +37,19 @@ def test_a_session_begins_the_work(agent: HookedAgent) -> None:
     assert "Add the form" in agent.hear("SessionStart"), "the conversation was shortened"
 
 
+def test_a_forgotten_introduction_comes_with_the_next_prompt(agent: HookedAgent) -> None:
+    """Before a conversation is lost the hook is silent and reads no message; a prompt has both."""
+    agent.hear("SessionStart")
+    assert agent.hear("BeforeAgent") == ""
+    agent.write(NOTE)
+    assert agent.hear("PreCompress") == ""
+    text = agent.hear("BeforeAgent")
+    assert "You are worker auth" in text
+    assert NOTE in text
+    assert agent.hear("BeforeAgent") == ""
+    assert agent.hear("AfterTool") == ""
+
+
 def test_a_supervised_session_is_not_bound_again(agent: HookedAgent) -> None:
     """In a supervised session the worker keeps the process that its supervisor has recorded."""
     start(agent.world.session(), "auth", pid=os.getppid())

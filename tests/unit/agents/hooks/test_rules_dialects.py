@@ -11,6 +11,7 @@ from gitworker.agents.hooks.rules_dialects import (
     CONTEXT,
     DENY,
     EVENTS,
+    FORGETS,
     PLAIN,
     PROMPT,
     SILENT,
@@ -28,7 +29,7 @@ SENT = {
     "codex 0.169.0, documented": ("PermissionRequest",),
     "qwen 0.24.4": ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"),
     "qwen 0.24.4, documented": ("Notification",),
-    "gemini 0.61.0": ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"),
+    "gemini 0.61.0": ("SessionStart", "BeforeAgent", "AfterTool", "PreCompress", "AfterAgent"),
     "gemini 0.61.0, documented": ("Notification",),
     "opencode 1.18.33": ("chat.message", "tool.execute.after"),
     "opencode 1.18.33, documented": ("session.created", "permission.asked", "session.idle"),
@@ -38,6 +39,7 @@ MEANINGS = {
     PROMPT: {"UserPromptSubmit", "BeforeAgent", "chat.message"},
     TOOL: {"PostToolUse", "AfterTool", "tool.execute.after"},
     WAITING: {"Notification", "PermissionRequest", "permission.asked"},
+    FORGETS: {"PreCompress"},
     STOP: {"Stop", "AfterAgent", "session.idle"},
 }
 TEXT = 'line "one"\nzwei\tä\x1b'

@@ -11,6 +11,7 @@ from gitworker.agents.hooks.rules_dialects import EVENTS
 from gitworker.agents.hooks.rules_settings import (
     AGENTS,
     MARK,
+    SOURCES,
     WORKTREE_EVENTS,
     attached,
     detached,
@@ -30,17 +31,34 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("agent", JSON_AGENTS)
 def test_the_documented_form(agent: str) -> None:
-    """Each event has one command hook with a limit, in the agent's unit of time."""
+    """Each event, or source of one, has one command hook with a limit, in the agent's unit."""
     settings = hook_settings(agent, PROGRAM)["hooks"]
     assert set(settings) == set(AGENTS[agent].events)
-    for event, ((entry),) in settings.items():
+    for name, entry in ((name, entry) for name, entries in settings.items() for entry in entries):
         ((hook),) = entry["hooks"]
+        sources = SOURCES.get((agent, name))
+        event = name if sources is None else sources[entry["matcher"]]
         assert event in EVENTS or event in WORKTREE_EVENTS
         assert hook["type"] == "command"
         assert shlex.split(hook["command"], comments=True)[:3] == [PROGRAM, "hook", event]
         seconds = hook["timeout"] / (1000 if agent == "gemini" else 1)
         assert seconds == (600 if event in WORKTREE_EVENTS else 20)
-        assert ("matcher" in entry) == (event == "Notification" and agent != "gemini")
+        is_filtered = name == "Notification" and agent != "gemini"
+        assert ("matcher" in entry) == (is_filtered or sources is not None)
+
+
+def test_sources_of_gemini() -> None:
+    """A conversation that is lost calls the silent hook, any other start the introduction."""
+    hooks = hook_settings("gemini", PROGRAM)["hooks"]
+    called = {
+        (event, entry["matcher"]): shlex.split(entry["hooks"][0]["command"])[2]
+        for event in ("SessionStart", "PreCompress")
+        for entry in hooks[event]
+    }
+    assert called == {
+        ("SessionStart", "startup"): "SessionStart", ("SessionStart", "resume"): "SessionStart",
+        ("SessionStart", "clear"): "PreCompress", ("PreCompress", "manual"): "PreCompress",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("agent", ["claude", "qwen"])
