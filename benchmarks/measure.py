@@ -6,6 +6,7 @@ machine affects all of them alike.
 """
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -74,6 +75,12 @@ def time_process(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> floa
     if done.returncode:
         raise Failed(f"{' '.join(argv[:6])}: status {done.returncode}: {_last_line(done.stderr)}")
     return took
+
+
+def processor_ms() -> float:
+    """Return the processor time, in milliseconds, of all children that this process waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
 def time_call(call: Callable[[], object]) -> float:

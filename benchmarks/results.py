@@ -39,8 +39,12 @@ def compare(
     at_most: float,
     or_plus_ms: float | None = None,
     aim: float | None = None,
+    at_most_ms: float | None = None,
 ) -> Result:
-    """Return the result of a promised ratio; `or_plus_ms` is kept as well by that difference."""
+    """Return the result of a promised ratio; `or_plus_ms` is kept as well by that difference.
+
+    With `at_most_ms` our time has a limit, too.
+    """
     our_command, our_sample = ours
     their_command, their_sample = theirs
     ratio = our_sample.median / their_sample.median
@@ -52,6 +56,10 @@ def compare(
         limit = f"+{or_plus_ms:g} ms, or {limit}"
         figure += f", {plus_ms:+.1f} ms"
         kept = kept or plus_ms <= or_plus_ms
+    if at_most_ms is not None:
+        limit += f" and ≤ {at_most_ms:g} ms"
+        figure += f", {our_sample.median:.1f} ms"
+        kept = kept and our_sample.median <= at_most_ms
     return Result(
         name,
         limit,

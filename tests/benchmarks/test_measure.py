@@ -57,6 +57,14 @@ def test_difference_saves_a_ratio() -> None:
     assert not compare("x", ours=ours, theirs=theirs, at_most=1.6, or_plus_ms=2.0).kept
 
 
+def test_a_time_limit_counts_as_well() -> None:
+    """If a limit in milliseconds is promised with a ratio, both must be kept."""
+    ours, theirs = ("a", Sample((25.0,))), ("b", Sample((10.0,)))
+    kept = compare("x", ours=ours, theirs=theirs, at_most=2.8, at_most_ms=30)
+    assert (kept.kept, kept.limit, kept.figure) == (True, "≤ 2.8 × and ≤ 30 ms", "2.50 ×, 25.0 ms")
+    assert not compare("x", ours=ours, theirs=theirs, at_most=2.8, at_most_ms=20).kept
+
+
 def test_page_shows_missing_measurements() -> None:
     """A promise that could not be measured is on the page, as not kept, with the reason."""
     page = render([not_measured("spawn", "≤ 1 ×", "status 70")], "How.")
