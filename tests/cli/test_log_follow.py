@@ -21,6 +21,10 @@ def test_json_lines(scene: Scene) -> None:
         (worktree / ".worker.log").write_text("I begin\n")
         (said,) = read_lines(process, 1)
         assert (said["kind"], said["worker"], said["line"]) == ("log", "auth", "I begin")
+        with (worktree / ".worker.log").open("a") as log:
+            log.write("\x1b[2J\x1b[3;5HThinking")
+        (shown,) = read_lines(process, 1)
+        assert (shown["kind"], shown["line"]) == ("log", "    Thinking")
         scene.commit(worktree, "new.txt")
         (commit,) = read_lines(process, 1)
         assert (commit["kind"], commit["payload"]["subject"]) == ("commit", "Write new.txt")

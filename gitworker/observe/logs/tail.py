@@ -10,6 +10,7 @@ from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from gitworker import clock
 from gitworker.paths import agent_log_elsewhere
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 LOG_NAME = ".worker.log"
 KEPT_SUFFIX = ".log"
 BLOCK = 64 * 1024  # read at once; a longer line is returned in parts
+PAUSE_MS = 1000  # then the output of a full-screen program is returned, which ends few lines
+ESCAPE = b"\x1b["
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO does not block us
 READ_AT_MOST = 16 * BLOCK  # per call, so that a flood of output does not delay the rest
 
@@ -83,6 +86,7 @@ class Tail:
         self.path = path
         self._fd = -1
         self._rest = b""
+        self._changed_ms = 0
         self._open()
         if self._fd >= 0:
             os.lseek(self._fd, start if whole else 0, os.SEEK_SET if whole else os.SEEK_END)
@@ -98,10 +102,16 @@ class Tail:
             self._fd = -1
 
     def read(self) -> list[str]:
-        """Return the lines completed since the last call, one mebibyte at most."""
+        """Return the lines completed since the last call, one mebibyte at most.
+
+        A line with terminal codes counts as complete after a pause.
+        """
         data = self._new_bytes()
+        now_ms = clock.monotonic_ms()
         if not data:
-            return []
+            has_paused = ESCAPE in self._rest and now_ms - self._changed_ms >= PAUSE_MS
+            return self.rest() if has_paused else []
+        self._changed_ms = now_ms
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > BLOCK:
@@ -110,7 +120,7 @@ class Tail:
         return [_text(line) for line in lines]
 
     def rest(self) -> list[str]:
-        """Return the last line, if it has no end yet; the log must be complete."""
+        """Return the last line, if it has no end yet; the log is complete, or has paused."""
         rest, self._rest = self._rest, b""
         return [_text(rest)] if rest else []
 

@@ -3,7 +3,16 @@
 import os
 from pathlib import Path
 
-from gitworker.observe.logs.tail import BLOCK, READ_AT_MOST, Tail, find_agent_log, last_lines
+import pytest
+
+from gitworker.observe.logs.tail import (
+    BLOCK,
+    PAUSE_MS,
+    READ_AT_MOST,
+    Tail,
+    find_agent_log,
+    last_lines,
+)
 from gitworker.session import Session
 from tests.unit.observe.scene import spawned
 
@@ -38,6 +47,30 @@ def test_following(tmp_path: Path) -> None:
     assert tail.read() == ["next", ""]
     tail.close()
     tail.close()
+
+
+def test_a_screen_that_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output of a full-screen program is reported after a pause, other lines at their end only."""
+    now_ms = 0
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now_ms)
+    log = tmp_path / "log"
+    tail = Tail(str(log))
+    log.write_text("\x1b[2J\x1b[HThin")
+    assert tail.read() == []
+    now_ms = PAUSE_MS - 1
+    with log.open("a") as file:
+        file.write("king")
+    assert tail.read() == []
+    now_ms += PAUSE_MS - 1
+    assert tail.read() == []
+    now_ms += 1
+    assert tail.read() == ["\x1b[2J\x1b[HThinking"]
+    with log.open("a") as file:
+        file.write(" more\nplain")
+    assert tail.read() == [" more"]
+    now_ms += PAUSE_MS
+    assert tail.read() == []
+    assert tail.rest() == ["plain"]
 
 
 def test_a_log_that_appears(tmp_path: Path) -> None:

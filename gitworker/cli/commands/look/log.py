@@ -47,9 +47,10 @@ def command(
     order of time. A terminal shows local times, and a long log in git's pager; other output has
     times in UTC. With --follow it continues until Ctrl-C, and also shows new lines of .worker.log:
     of the named worker, or else of all workers at work. If an agent of the named worker runs under
-    supervision, its lines are shown from the start of its run, and its end ends the command. These
-    lines have no time of their own. They get the time at which they were read, or with --agent-log
-    the time of the file's last change. With --follow, --json prints JSON Lines.
+    supervision, its lines are shown from the start of its run, and its end ends the command. Output
+    of a full-screen program, which ends few lines, is shown after a pause of a second. These lines
+    have no time of their own. They get the time at which they were read, or with --agent-log the
+    time of the file's last change. With --follow, --json prints JSON Lines.
 
     \b
       git worker log auth -n 20
