@@ -14,6 +14,7 @@ from gitworker.agents.command import PROMPT_FILE, prepare_command
 from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.rules_run import command_text, operation_refusal, run_refusal
 from gitworker.bus.heartbeat_message import require_heartbeat_worker
+from gitworker.errors import Refused
 from gitworker.liveness.supervised_agent import living_agent, presumed_for_ms
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.store.records.runs import find_blocking_operation, find_latest_run
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from gitworker.agents.adapters.agent_call import AgentCall
     from gitworker.agents.process.streams import Streams
+    from gitworker.errors import GitWorkerError
     from gitworker.paths import StatePaths
     from gitworker.store.api import Store
     from gitworker.store.records.runs import Run
@@ -94,10 +96,9 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
     unfinished = operation_refusal(worker.worker_id, open_kind)
     if unfinished is not None:
         raise unfinished
-    worktree = _own_worktree(post, worker)
     refusal = run_refusal(
-        worker.worker_id, worker.state, stale_from=worker.stale_from, worktree=worktree,
-        running=running, presumed_for_ms=presumed_ms,
+        worker.worker_id, worker.state, stale_from=worker.stale_from,
+        no_worktree=_find_no_worktree(post, worker), running=running, presumed_for_ms=presumed_ms,
     )  # fmt: skip
     if refusal is None:
         return worker
@@ -111,12 +112,20 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
         raise find_lost_task(reader, worker, hint=refusal.hint or "") or refusal
 
 
-def _own_worktree(post: LaunchContext, worker: Worker) -> str | None:
-    """Return the worker's worktree, verified; None without one. Raises as `require_owned`."""
-    from gitworker.repo.worktrees.ownership import has_worktree, owner_of  # after cheap refusals
+def _find_no_worktree(post: LaunchContext, worker: Worker) -> GitWorkerError | None:
+    """Return the refusal for a missing worktree. Raises as `require_owned` for another flaw."""
+    from gitworker.repo.worktrees.ownership import (  # after cheap refusals
+        Flaw,
+        has_worktree,
+        owner_of,
+        refusal_of,
+    )
 
     owner = owner_of(os.path.dirname(post.paths.root), worker)
-    return worker.worktree if has_worktree(owner) else None
+    if owner is None:
+        name = worker.worker_id
+        return Refused(f"worker {name} has no worktree", f"git worker show {name}")
+    return None if has_worktree(owner) else refusal_of(owner, Flaw.MISSING)
 
 
 def launch(

@@ -63,15 +63,15 @@ def run_refusal(
     state: str,
     *,
     stale_from: str | None,
-    worktree: str | None,
+    no_worktree: GitWorkerError | None,
     running: int | None,
     presumed_for_ms: int = 0,
 ) -> GitWorkerError | None:
     """Return the error if no agent can be started as a worker, else None.
 
-    `stale_from` is the state before STALE. `running` is the process of another supervised agent
-    that is alive there; it counts as alive for `presumed_for_ms` if only its last heartbeat says
-    so.
+    `stale_from` is the state before STALE, `no_worktree` the refusal for a missing worktree.
+    `running` is the process of another supervised agent that is alive there; it counts as alive
+    for `presumed_for_ms` if only its last heartbeat says so.
     """
     if not may_restart(state, stale_from=stale_from):
         words, hint = NO_WORK[state]
@@ -79,8 +79,8 @@ def run_refusal(
             f"worker {worker} {words}, so there is no work to start an agent for",
             hint.format(worker=worker),
         )
-    if worktree is None:
-        return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
+    if no_worktree is not None:
+        return no_worktree
     if running is not None and presumed_for_ms > 0:
         left_s = -(-presumed_for_ms // 1000)
         return Conflict(

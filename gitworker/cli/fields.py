@@ -17,9 +17,11 @@ def freed_text(freed: FreedWorker) -> str:
     lines = [freed.worker.in_words]
     if freed.rescue_ref and freed.had_work:
         kept = "work is" if freed.missing is None else "commits are"
+        kept = "commits and staged files are" if freed.staged else kept
         lines.append(f"its {kept} kept under {freed.rescue_ref}")
     if freed.missing is not None:
-        lines.append(f"its worktree was not at {freed.missing}, so no uncommitted work was found")
+        work = "other uncommitted work" if freed.staged else "uncommitted work"
+        lines.append(f"its worktree was not at {freed.missing}, so no {work} was found")
     for name in freed.stacked:
         lines.append(
             f"{name} is stacked on it and will land without it"

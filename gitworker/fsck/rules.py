@@ -9,6 +9,7 @@ from gitworker.states.question import OPEN
 
 W, T = WorkerState, TaskStatus
 HOLDING = frozenset({W.ASSIGNED, W.WORKING, W.IN_REVIEW, W.APPROVED, W.STALE})
+CONTINUING = HOLDING | {W.FAILED}
 AT_WORK = frozenset({T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT})
 ASKING = frozenset({T.WAITING_INPUT, T.PAUSED})
 REVIEWED = frozenset({T.VERIFYING, T.AWAITING_APPROVAL})
@@ -29,6 +30,11 @@ BLOB_GRACE_MS = 24 * 60 * 60 * 1000  # a publisher saves a blob before its messa
 def holds_task(state: WorkerState) -> bool:
     """Return whether a worker in this state has a task, a branch and a worktree."""
     return state in HOLDING
+
+
+def may_continue(state: WorkerState) -> bool:
+    """Return whether a worker works on its task, or can be resumed in its worktree."""
+    return state in CONTINUING
 
 
 def agree(state: WorkerState, status: TaskStatus) -> bool:

@@ -32,8 +32,8 @@ class FreedWorker:
     """A worker that is IDLE again, its former task, and the rescue ref that keeps its work.
 
     `stacked` are the workers that are stacked on it; they continue without it. `missing` is the
-    path of its worktree if nothing was there: only its commits could be kept. `had_work`: the
-    rescue ref keeps more than the commit at which the branch began.
+    path of its worktree if nothing was there: only its commits and, with `staged`, its staged files
+    could be kept. `had_work`: the rescue ref keeps more than the commit at which the branch began.
     """
 
     worker: Worker
@@ -42,6 +42,7 @@ class FreedWorker:
     stacked: tuple[str, ...] = ()
     missing: str | None = None
     had_work: bool = True
+    staged: bool = False
 
 
 def cancel(session: Session, name: str) -> FreedWorker:
@@ -113,4 +114,5 @@ def _free(session: Session, name: str, kind: str) -> FreedWorker:
     return FreedWorker(
         removed.worker, worker.task_id, data.rescue, stacked, missing,
         had_work=data.rescued != data.base,
+        staged=missing is not None and data.rescued != data.tip,
     )  # fmt: skip

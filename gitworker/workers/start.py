@@ -21,7 +21,7 @@ from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.processes.table import Process, find_process
 from gitworker.progress import Notice
-from gitworker.repo.worktrees.ownership import has_worktree, owner_of
+from gitworker.repo.worktrees.ownership import owner_of, require_owned
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
@@ -90,11 +90,9 @@ def _begin(
     *,
     is_given: bool,
 ) -> Worker:
-    if not has_worktree(owner_of(session.repository.common_dir, worker)) and worker.worktree:
-        raise Refused(
-            f"worker {worker.worker_id} has no worktree at {worker.worktree}",
-            f"git worker show {worker.worker_id}",
-        )
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is not None:
+        require_owned(owner)
     with session.store.write() as writer:
         # A commit just before starts its worker in the background.
         worker = load_worker(writer, worker.worker_id)

@@ -33,7 +33,7 @@ from gitworker.repo.plumbing.refs import change_refs, is_ancestor
 from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation, read_status
-from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
+from gitworker.repo.worktrees.ownership import OwnershipClaim, owner_of, require_owned
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.rules_text import quoted
 from gitworker.session import Session
@@ -144,10 +144,11 @@ def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
             f"worker {worker.worker_id} has no task, so there is nothing to rebase",
             f"git worker assign {worker.worker_id} <task>",
         )
-    if owner is None or not is_present(owner):
+    if owner is None:
         raise Refused(
             f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
         )
+    require_owned(owner)
     return owner
 
 

@@ -16,7 +16,7 @@ from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.special_files import is_work
-from gitworker.repo.worktrees.ownership import OwnershipClaim, is_present, owner_of
+from gitworker.repo.worktrees.ownership import OwnershipClaim, owner_of, require_owned
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.rules_text import quoted
 
@@ -127,12 +127,13 @@ def add_resolved(session: Session, worker: Worker) -> None:
 
 def _require_worktree(session: Session, worker: Worker) -> OwnershipClaim:
     owner = owner_of(session.repository.common_dir, worker)
-    if owner is None or not is_present(owner):
+    if owner is None:
         raise Refused(
             f"worker {worker.worker_id} has no worktree",
             f"git worker show {worker.worker_id}",
             code="no_worktree",
         )
+    require_owned(owner)
     return owner
 
 

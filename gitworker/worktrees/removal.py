@@ -177,7 +177,8 @@ def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
     if kind == "remove" and not dirty:  # a commit may have been made since the landing was checked
         heads = (tip, find_detached_head(session, worker))
         dirty = not all(has_landed(session, worker, head, removal.known) for head in heads)
-    saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
+    lost_admin = lost.admin_dir if lost is not None else None
+    saved = _rescue(session, worker, tip, kind=kind, dirty=dirty, lost_admin=lost_admin)
     is_returned = worker.returned_tip == tip
     return RemovalData(
         ref=ref,
@@ -386,16 +387,17 @@ def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
 
 
 def _rescue(
-    session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
-) -> RescueRef | None:
-    """Rescue the commits and files that the removal would drop.
+    session: Session, worker: Worker, tip: Oid | None, *,
+    kind: str, dirty: bool, lost_admin: str | None,
+) -> RescueRef | None:  # fmt: skip
+    """Rescue the commits and files that the removal would drop; of a missing worktree, its index.
 
     The commits of a landed branch are in the target already, except those that were amended or
     reset away. If the branch does not exist, the worktree's HEAD is rescued instead.
     """
     name, task = worker.worker_id, worker.task
     worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
-    admin_dir = worker.admin_dir if worktree is not None else None
+    admin_dir = worker.admin_dir if worktree is not None else lost_admin
     if kind == "remove" and not dirty:
         if admin_dir is not None and has_abandoned_commits(admin_dir):
             rescue_worktree_only_commits(session.git, worker=name, task=task, admin_dir=admin_dir)
@@ -404,7 +406,9 @@ def _rescue(
         tip = last_head(session.git.at(worktree), admin_dir or "")
     if tip is None:
         return None
-    saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
+    saved = rescue(
+        session.git, worker=name, task=task, tip=tip, worktree=worktree, lost_admin=lost_admin
+    )
     loose = None
     if admin_dir is not None:
         loose = rescue_worktree_only_commits(

@@ -9,6 +9,7 @@ from fixtures.repos import Repo
 from gitworker import clock
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict, Refused
+from gitworker.fsck.fsck import run_repair
 from gitworker.journal.sweep import sweep
 from gitworker.lifecycle.fail import fail, stop
 from gitworker.review.comments.send import reject
@@ -159,9 +160,14 @@ def test_resume_of_work_that_is_judged(world: World, stage: str) -> None:
 
 
 def test_resume_without_a_worktree(world: World) -> None:
-    """A worker whose worktree was removed cannot continue in it."""
+    """A worker whose worktree was removed cannot continue until the named repair creates it."""
     failed(world)
-    world.git("worktree", "remove", "--force", "--force", str(world.path("auth")))
-    with unchanged(world, "refused", Refused) as caught:
+    place = world.path("auth")
+    world.git("worktree", "remove", "--force", "--force", str(place))
+    with unchanged(world, "worktree_gone", Refused) as caught:
         resume(world.session(), "auth", pid=os.getpid())
-    assert "has no worktree" in caught.value.message
+    assert caught.value.hint == "git worker fsck --repair"
+    assert run_repair(world.session()).left.findings == ()
+    assert resume(world.session(), "auth", pid=os.getpid()).state == "WORKING"
+    assert world.path("auth") == place
+    assert (place / ".git").is_file()

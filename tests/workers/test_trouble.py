@@ -1,6 +1,7 @@
 """An unusual worktree or branch: every view names one and the same command, and it helps."""
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,6 +83,10 @@ DAMAGES: dict[str, Damage] = {
         removed_by_git, moved_away,
     )
 }  # fmt: skip
+OTHER_COMMANDS = (
+    ("done",), ("start",), ("sync",), ("path",), ("resume",), ("exec", "--", "true"),
+    ("diff", "--uncommitted"),
+)  # fmt: skip
 BY_BRANCH = ("removed_by_git",)  # `done` needs no worktree that git does not know
 
 
@@ -116,7 +121,7 @@ def test_one_command_helps(world: World, damage: str) -> None:
         assert shown["message"] in done.err
         assert f"→ {command}" in run(world.root, "doctor").out
         checked = run(world.root, "fsck").out
-        assert command in checked or command == "git worker fsck --repair", checked
+        assert f"{command}\n" in checked or command == "git worker fsck --repair", checked
         followed = follow(world, command)
         assert followed.status == 0, followed
         assert run(world.root, "show", "auth", "--json").document["trouble"] is None
@@ -126,6 +131,65 @@ def test_one_command_helps(world: World, damage: str) -> None:
     reached = set(world.git("rev-list", "--all").splitlines())
     if damage != "diverged_detached":  # the branch keeps the commit before the amend
         assert commits <= reached
+
+
+@pytest.mark.parametrize("damage", ["removed", "removed_by_git", "moved_away"])
+def test_a_missing_worktree_has_one_hint(world: World, damage: str) -> None:
+    """Each command that needs a missing worktree names the same reason and command as `show`."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    DAMAGES[damage](world, place)
+    shown = run(world.root, "show", "auth", "--json").document["trouble"]
+    for verb, *words in OTHER_COMMANDS:
+        if (damage, verb) == ("removed_by_git", "done"):  # hands in the commits of the branch
+            continue
+        refused = run(world.root, verb, "auth", *words)
+        expected = f"error: {shown['message']}\nhint: {shown['command']}"
+        assert (refused.status, refused.err.strip()) == (4 if verb == "path" else 1, expected)
+    items = run(world.root, "inbox", "--json").document["items"]
+    assert shown["command"] in [one["command"] for one in items]
+
+
+@pytest.mark.parametrize("damage", ["removed", "moved_away"])
+def test_a_missing_worktree_is_made_again(world: World, damage: str) -> None:
+    """The command makes it with the staged files and the index; amended commits are kept."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    amended = world.tip("auth/login")
+    Repo(place).write({"staged": "1\n", "README": "unstaged\n"})
+    world.git("commit", "-q", "--amend", "-m", "Amended", cwd=place)
+    world.git("add", "staged", cwd=place)
+    index = world.git("ls-files", "-s", cwd=place)
+    DAMAGES[damage](world, place)
+    done = follow(world, "git worker cancel auth")
+    assert "its commits and staged files are kept under refs/worker/rescue/auth/login/" in done.out
+    assert f"its worktree was not at {place}, so no other uncommitted work was found" in done.out
+    assert follow(world, "git worker undo").status == 0
+    assert world.git("ls-files", "-s", cwd=place) == index
+    assert world.git("status", "--porcelain", cwd=place) == "A  staged"
+    kept = world.git("rev-list", "--glob=refs/worker/rescue").splitlines()
+    assert amended in kept
+
+
+@pytest.mark.parametrize("index", ["unmerged", "damaged", "none"])
+def test_a_missing_worktree_with_an_unusual_index(world: World, index: str) -> None:
+    """Conflicting sides are kept; a damaged or missing index does not prevent the cancel."""
+    place = world.working("auth", "login", {"README": "ours\n"})
+    admin = Path(world.worker("auth").admin_dir or "")
+    if index == "unmerged":
+        world.git("checkout", "-q", "-b", "side", "main", cwd=place)
+        Repo(place).commit("Side", {"README": "theirs\n"})
+        world.git("checkout", "-q", "auth/login", cwd=place)
+        run_git = ("git", "-C", str(place), "merge", "-q", "side")
+        subprocess.run(run_git, check=False, capture_output=True, timeout=300)
+        assert world.git("ls-files", "--unmerged", cwd=place)
+    elif index == "damaged":
+        (admin / "index").write_bytes(b"garbage")
+    else:
+        (admin / "index").unlink()
+    shutil.rmtree(place)
+    assert follow(world, "git worker cancel auth && git worker undo").status == 0
+    assert world.git("status", "--porcelain", cwd=place) == ""
+    subjects = world.git("log", "--format=%s", "--glob=refs/worker/rescue").splitlines()
+    assert ("gitworker: conflict of auth/login" in subjects) is (index == "unmerged")
 
 
 def test_diverged_commits_twice(world: World) -> None:

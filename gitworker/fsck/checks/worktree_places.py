@@ -10,7 +10,7 @@ from gitworker.fsck.checks.indexes import check_index
 from gitworker.fsck.checks.refs_and_locks import check_head_file, files_of_refs
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import holds_task, is_left
+from gitworker.fsck.rules import holds_task, is_left, may_continue
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner, write_worktree_owner
@@ -20,7 +20,14 @@ from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import private_directory, write_atomically
 from gitworker.repo.plumbing.index_file import rebuild_index
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import Flaw, OwnershipClaim, find_flaw, find_named, owner_of
+from gitworker.repo.worktrees.ownership import (
+    Flaw,
+    OwnershipClaim,
+    find_flaw,
+    find_named,
+    owner_of,
+    refusal_of,
+)
 from gitworker.repo.worktrees.trouble import find_other_head
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.rules_text import quoted
@@ -64,7 +71,7 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
         elif tree is None:
             yield _unknown_to_git(picture, worker, worker.worktree)
         elif not os.path.isdir(worker.worktree):
-            yield _missing(worker, owner)
+            yield _missing(owner)
         else:
             yield from _of_worker(picture, worker, tree)
 
@@ -83,12 +90,12 @@ def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Finding:
             partial(_rebuild, worker=worker, place=place, admin=admin, ref=ref),
         )  # fmt: skip
     message = f"{place} of {worker.worker_id} does not exist, and git does not list it"
+    if has_commit and ref is not None and may_continue(worker.state):
+        repair = partial(_add, worker=worker, place=place, ref=ref)
+        return Finding("worktree_gone", place, message, "creates it again from the branch", repair)
     if not holds_task(worker.state):
         repair = partial(_record, worker=worker, place=None, admin=None)
         return Finding("worktree_gone", place, message, "removes it from the worker's row", repair)
-    if has_commit and ref is not None:
-        repair = partial(_add, worker=worker, place=place, ref=ref)
-        return Finding("worktree_gone", place, message, "creates it again from the branch", repair)
     return Finding("worktree_gone", place, message, f"git worker cancel {worker.worker_id}")
 
 
@@ -100,17 +107,10 @@ def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Ownership
     return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER, Flaw.DAMAGED) else owner
 
 
-def _missing(worker: Worker, owner: OwnershipClaim) -> Finding:
+def _missing(owner: OwnershipClaim) -> Finding:
     """Return the finding of a missing worktree that git lists; it may be unmounted or moved."""
-    place, admin = quoted(owner.place), quoted(owner.admin_dir or "")
-    return Finding(
-        "worktree_missing", owner.place,
-        f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
-        "git worktree repair <new-place> && git worker fsck --repair   # if it was deleted:"
-        f" git worker cancel {worker.worker_id} && git worker undo; with its staged files, this"
-        f" restores its committed and staged files: mkdir -p {place} &&"
-        f" echo gitdir: {admin} >{place}/.git && git -C {place} restore :/",
-    )  # fmt: skip
+    refusal = refusal_of(owner, Flaw.MISSING)
+    return Finding("worktree_missing", owner.place, refusal.message, refusal.hint or "")
 
 
 def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
-from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of, refusal_of
 from gitworker.states.worker_machine import state_words
 
 if TYPE_CHECKING:
@@ -31,13 +31,11 @@ def read_path(session: Session, worker: Worker) -> WorktreePath:
             f"worker {worker.worker_id} {state_words(worker.state)}, so it has no worktree",
             f"git worker show {worker.worker_id}",
         )
-    if not os.path.isdir(worker.worktree):
-        raise NotFound(
-            f"the worktree of {worker.worker_id} does not exist: {worker.worktree}",
-            "git worker doctor",
-        )
     owner = owner_of(session.repository.common_dir, worker)
     flaw = owner and find_flaw(owner)
+    if owner is not None and flaw is not None and not os.path.isdir(owner.place):
+        refusal = refusal_of(owner, flaw)
+        raise NotFound(refusal.message, refusal.hint, code=refusal.code)
     problem = describe(owner, flaw) if owner and flaw else None
     return WorktreePath(worker.worker_id, worker.worktree, problem)
 

@@ -53,10 +53,12 @@ class RescueRef(NamedTuple):
 
 
 def rescue(
-    git: Git, *, worker: WorkerId, task: TaskId, tip: Oid, worktree: str | None
-) -> RescueRef:
+    git: Git, *, worker: WorkerId, task: TaskId, tip: Oid, worktree: str | None,
+    lost_admin: str | None = None,
+) -> RescueRef:  # fmt: skip
     """Keep a branch's tip, and the uncommitted and untracked work of its worktree, in a new ref.
 
+    `lost_admin` is git's own directory of a missing worktree: its index has the staged work.
     Neither the user's index nor a file changes. Changes hidden by an index flag are uncommitted
     work too. Of a repository inside the worktree only its commit is kept. If a rescue of this task
     points at the same commit already, that rescue is returned. Raises GitFailed if git cannot
@@ -70,6 +72,9 @@ def rescue(
             oid = _snapshot(here, tip=tip, head=head, title=f"{worker}/{task}")
         elif head != tip:  # an open rebase has commits that are on no branch yet
             oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
+    elif lost_admin is not None:
+        here = Git(git.directory, git_dir=lost_admin)
+        oid = _snapshot_index(here, lost_admin, tip=tip, title=f"{worker}/{task}")
     for _ in range(ATTEMPTS):
         known = _known_rescues(git, worker, task)
         same = [one for one in known if one.oid == oid]
@@ -249,6 +254,14 @@ def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
         everything = _write_tree(here, env)
         if everything is None:
             here.run("write-tree", env=env)  # its failure names the cause, as a full disk
+    return _stash(here, everything, staged, conflict, tip=tip, head=head, title=title)
+
+
+def _stash(
+    here: Git, everything: Oid | None, staged: Oid | None, conflict: Oid | None, *,
+    tip: Oid, head: Oid, title: str,
+) -> Oid:  # fmt: skip
+    """Commit the trees of a snapshot; `conflict` has the sides of unmerged paths."""
     if everything is None:
         raise GitFailed(f"git cannot write the work in {here.directory} into a tree")
     parents = dict.fromkeys((tip, head))
@@ -256,6 +269,22 @@ def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
         parents[_commit(here, conflict, f"conflict of {title}")] = None
     index = _commit(here, staged or everything, f"index of {title}", *parents)
     return _commit(here, everything, f"{WORK} {title}", tip, index)
+
+
+def _snapshot_index(here: Git, admin_dir: str, *, tip: Oid, title: str) -> Oid:
+    """Write a snapshot of the index of a missing worktree; return the tip if nothing is staged."""
+    head = here.find_oid("HEAD") or tip
+    committed = here.find_oid(head, "tree")
+    with private_directory(admin_dir, "gitworker-rescue-") as private:
+        env = {"GIT_INDEX_FILE": f"{private}/index"}
+        copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])
+        if not os.path.exists(env["GIT_INDEX_FILE"]):
+            return tip
+        staged = _write_tree(here, env)  # None while paths are unmerged, or if it is damaged
+        conflict = None if staged else _write_stages(here, env, f"{private}/stages")
+    if conflict is None and staged in (None, committed):
+        return tip if head == tip else _join(here, tip=tip, head=head, title=title)
+    return _stash(here, staged or committed, staged, conflict, tip=tip, head=head, title=title)
 
 
 def _join(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
@@ -269,13 +298,18 @@ def _write_tree(here: Git, env: Mapping[str, str]) -> Oid | None:
 
 
 def _write_stages(here: Git, env: Mapping[str, str], index: str) -> Oid | None:
-    """Write the sides of unmerged paths, which may be in no commit, as `<stage>/<path>`."""
-    entries = here.run("ls-files", "--unmerged", "-z", env=env).out.split(b"\0")
+    """Write the sides of unmerged paths, which may be in no commit, as `<stage>/<path>`.
+
+    Returns None without any, for example from a damaged index.
+    """
+    entries = here.run("ls-files", "--unmerged", "-z", env=env, ok=(0, 128)).out.split(b"\0")
     sides = b""
     for entry in filter(None, entries):
         head, _, path = entry.partition(b"\t")
         mode, oid, stage = head.split(b" ")
         sides += b"%s %s 0\t%s/%s\0" % (mode, oid, stage, path)
+    if not sides:
+        return None
     own = {"GIT_INDEX_FILE": index}
     here.run("update-index", "--add", "-z", "--index-info", stdin=sides, env=own)
     return _write_tree(here, own)

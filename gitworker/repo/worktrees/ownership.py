@@ -258,7 +258,7 @@ def describe(owner: OwnershipClaim, flaw: Flaw) -> str:
     place = owner.place
     name = f"the worktree of {owner.worker_id}" if owner.worker_id else "a worktree"
     return {
-        Flaw.MISSING: f"{name} is not at {place}",
+        Flaw.MISSING: f"{name} is not at {place}: deleted, moved or unmounted",
         Flaw.NOT_A_DIRECTORY: f"{place} is not a directory, so it is not {name}",
         Flaw.COPIED: f"{place} is a worktree of another repository: the records of this one were"
         " copied",
@@ -280,10 +280,13 @@ def refusal_of(owner: OwnershipClaim, flaw: Flaw) -> NotFound | Refused | Confli
 
     place = quoted(owner.place)
     hint = "git worker fsck --repair"
+    if flaw is Flaw.MISSING and not os.path.isdir(owner.admin_dir or ""):
+        words = f"the worktree of {owner.worker_id} was removed: {owner.place}"
+        return Refused(words, hint, code="worktree_gone")
     if flaw is Flaw.MISSING:
         hint = (
-            f"git worker cancel {owner.worker_id} && git worker undo   # restores it from its"
-            f" branch; if it was moved by hand: mv it back to {place}"
+            f"git worker cancel {owner.worker_id} && git worker undo   # makes it again; if it was"
+            " moved: git worktree repair <new-place>"
         )
     elif flaw is Flaw.OTHER_PLACE and not os.path.lexists(find_place(owner.admin_dir or "") or ""):
         pass  # git's own directory names no existing path

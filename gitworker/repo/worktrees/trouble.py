@@ -3,7 +3,6 @@
 `status`, `show`, `done`, `doctor` and `fsck` take both from here, so that they agree.
 """
 
-import os
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -50,14 +49,11 @@ def find_trouble(
     """
     owner = owner_of(common_dir, worker)
     flaw = find_flaw(owner) if owner is not None else None
-    if owner is not None and flaw is Flaw.MISSING and not os.path.isdir(owner.admin_dir or ""):
-        words = f"the worktree of {worker.worker_id} was removed: {owner.place}"
-        trouble = Trouble("worktree_gone", words, REPAIR)
-        return trouble if exists else _missing_branch(git, None, worker, published)
+    if flaw is Flaw.MISSING and not exists:
+        return _missing_branch(git, None, worker, published)
     if owner is not None and flaw is not None:
         refusal = refusal_of(owner, flaw)
-        command = (refusal.hint or REPAIR).partition(REMARK)[0]
-        return Trouble(refusal.code, refusal.message, command)
+        return Trouble(refusal.code, refusal.message, refusal.hint or REPAIR)
     if not exists:
         return _missing_branch(git, owner, worker, published)
     return None if owner is None else find_other_head(git, owner)

@@ -36,7 +36,7 @@ from gitworker.states.worker_machine import state_words
 @pytest.mark.parametrize("stale_from", ["WORKING", "IN_REVIEW"])
 def test_workers_that_may_run_an_agent(state: str, stale_from: str) -> None:
     """An agent runs in a worker with work to do, which it starts, recovers or resumes."""
-    refusal = run_refusal("auth", state, stale_from=stale_from, worktree="/w", running=None)
+    refusal = run_refusal("auth", state, stale_from=stale_from, no_worktree=None, running=None)
     if state in ("ASSIGNED", "WORKING", "FAILED") or (state, stale_from) == ("STALE", "WORKING"):
         assert refusal is None
     else:
@@ -48,14 +48,15 @@ def test_workers_that_may_run_an_agent(state: str, stale_from: str) -> None:
 
 def test_refusals() -> None:
     """Without a worktree, or beside another agent, no agent is started."""
-    lost = run_refusal("auth", "WORKING", stale_from=None, worktree=None, running=None)
-    assert isinstance(lost, Refused)
-    busy = run_refusal("auth", "WORKING", stale_from=None, worktree="/w", running=7)
+    gone = Refused("no worktree")
+    lost = run_refusal("auth", "WORKING", stale_from=None, no_worktree=gone, running=None)
+    assert lost is gone
+    busy = run_refusal("auth", "WORKING", stale_from=None, no_worktree=None, running=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
     assert busy.hint == "git worker stop auth"
     presumed = run_refusal(
-        "auth", "WORKING", stale_from=None, worktree="/w", running=7, presumed_for_ms=41_001
+        "auth", "WORKING", stale_from=None, no_worktree=None, running=7, presumed_for_ms=41_001
     )
     assert isinstance(presumed, Conflict)
     assert "counts as alive for 42 more seconds" in presumed.message

@@ -195,10 +195,10 @@ def test_deleted_worktree(session: Session) -> None:
     worker = spawned(session, "auth", "skills")
     assert worker.worktree is not None
     shutil.rmtree(worker.worktree)
-    assert found(read_doctor(session), "worktrees") == [
-        ("fail", f"the worktree of auth is not at {worker.worktree}",
-         "git worker cancel auth && git worker undo"),
-    ]  # fmt: skip
+    message = f"the worktree of auth is not at {worker.worktree}: deleted, moved or unmounted"
+    ((level, shown, hint),) = found(read_doctor(session), "worktrees")
+    assert (level, shown) == ("fail", message)
+    assert hint.startswith("git worker cancel auth && git worker undo   # ")
 
 
 def test_worktree_that_git_forgot(session: Session) -> None:

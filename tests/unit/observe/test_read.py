@@ -195,7 +195,7 @@ def test_no_path(session: Session) -> None:
     auth = spawned(session, "auth", "skills")
     assert auth.worktree is not None
     shutil.rmtree(auth.worktree)
-    with pytest.raises(NotFound, match="does not exist"):
+    with pytest.raises(NotFound, match="is not at .*: deleted, moved or unmounted"):
         read_path(session, auth)
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)

@@ -276,7 +276,7 @@ def test_json(session: Session, state: str) -> None:
         assert auth.worktree is not None
         shutil.rmtree(auth.worktree)
     document = json_show(read_show(session, auth))
-    deleted = state == "deleted"
+    deleted, missing = state == "deleted", f"the worktree of auth is not at {auth.worktree}"
     assert document["task"] == {
         "id": "skills", "title": "", "status": "AWAITING_APPROVAL", "attempt": 1,
         "max_attempts": 4, "waits_for": [], "text": "",
@@ -285,14 +285,17 @@ def test_json(session: Session, state: str) -> None:
     assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"
     assert document["worktree"] == {
         "path": auth.worktree, "exists": not deleted, "operation": None,
-        "flaw": f"the worktree of auth is not at {auth.worktree}" if deleted else None,
+        "flaw": f"{missing}: deleted, moved or unmounted" if deleted else None,
         **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if deleted else 0),
     }  # fmt: skip
     assert document["review"]["verdict"] == "requested"
     assert document["life"] == {
         "liveness": "-", "beat_age_s": 0, "status": "working", "progress": 0.25,
     }  # fmt: skip
-    helps = "git worker cancel auth && git worker undo"
+    helps = (
+        "git worker cancel auth && git worker undo   # makes it again; if it was moved:"
+        " git worktree repair <new-place>"
+    )
     assert document["next"] == (helps if deleted else "git worker approve auth")
 
 
