@@ -171,7 +171,8 @@ def _stop(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _undo(desk: Desk, arguments: dict[str, Any]) -> Answer:
     undone = desk.service.undo(arguments.get("number"))
-    return Answer(f"undid {undone.kind}: {undone.message}", as_json(undone))
+    lines = [one.words for one in undone.skipped]
+    return Answer("\n".join([*lines, f"undid {undone.kind}: {undone.message}"]), as_json(undone))
 
 
 def _workers(arguments: dict[str, Any]) -> list[str]:

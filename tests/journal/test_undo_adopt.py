@@ -175,7 +175,7 @@ def test_used_worktree(world: World, how: str) -> None:
         world.git("switch", "-q", "--detach", cwd=place)
     else:
         world.git("worktree", "lock", str(place))
-    with unchanged(world, "worktree_locked" if how == "locked" else "moved_on"):
+    with unchanged(world, "worktree_locked" if how == "locked" else "worktree_changed"):
         undo(world.session())
 
 

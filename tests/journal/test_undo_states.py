@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import apsw
 import pytest
@@ -17,7 +18,8 @@ from gitworker.observe.workers.returned import returned_work
 from gitworker.review.comments.send import reject
 from gitworker.store.workers import load_worker, set_stale_from
 from gitworker.workers.cancel import cancel, reset
-from tests.workers.world import World, unchanged
+from tests.workers.test_adopt import take
+from tests.workers.world import World, newest, unchanged
 
 WORK = {"a": "1\n"}
 
@@ -165,22 +167,96 @@ def test_an_approval_that_was_replaced(world: World) -> None:
 
 
 # ---------------------------------------------------------------------------- skipping
-def test_skipped_operations(world: World) -> None:
-    """Without a number, undo refuses a newest operation that stays, and names the older ones."""
+def cancelled_docs(world: World) -> int:
+    """Cancel `docs`; return the number of that operation."""
     world.working("docs", "guide", {"d": "1\n"})
     cancel(world.session(), "docs")
+    return newest(world, "cancel")
+
+
+def test_skipped_operations(world: World) -> None:
+    """Without a number, undo skips operations that can never be undone, and says why."""
+    cancelled_docs(world)
     approved(world)
     world.land("auth")
     world.advance({"later": "1\n"})
-    ((number,),) = world.query("SELECT MAX(id) FROM operations WHERE kind = 'cancel'")
-    with unchanged(world, "landed_for_good", Refused) as caught:
+    landing, approval = newest(world, "merge"), newest(world, "approve")
+    done = undo(world.session())
+    assert (done.kind, done.worker.worker_id, done.worker.state) == ("cancel", "docs", "WORKING")
+    merged, approving = (one.words for one in done.skipped)
+    assert merged.startswith(
+        f"skipped merge {landing} of auth: the landing cannot be undone: main has moved since"
+        " (to revert it: git revert "
+    )
+    assert approving == (
+        f"skipped approve {approval} of auth: the approve cannot be undone before the later merge"
+        f" ({landing})"
+    )
+
+
+def test_a_worker_that_has_continued(world: World) -> None:
+    """The cancel of a worker that has another task now is skipped."""
+    cancelled_docs(world)
+    working(world)
+    cancel(world.session(), "auth")
+    world.spawn("auth", "other")
+    done = undo(world.session())
+    assert done.worker.worker_id == "docs"
+    assert [one.error.code for one in done.skipped] == ["moved_on"]
+
+
+def test_an_obstacle_is_not_skipped(world: World) -> None:
+    """If the user can repair the cause, undo refuses and skips nothing."""
+    cancelled_docs(world)
+    approved(world)
+    world.land("auth")
+    (world.root / "a").write_text("in the way\n")
+    with unchanged(world, "would_overwrite", Refused):
+        undo(world.session())
+    world.git("checkout", "--", "a")
+    assert undo(world.session()).worker.worker_id == "auth"
+
+
+def test_an_obstacle_names_the_older_operation(world: World) -> None:
+    """A refusal that is seen before anything is locked names the older operation's number."""
+    number = cancelled_docs(world)
+    world.git("branch", "feature", "main")
+    adopted = take(world, "feature")
+    (Path(adopted.spawned.path) / "new").write_text("mine\n")
+    with unchanged(world, "worktree_changed", Refused) as caught:
         undo(world.session())
     error = caught.value
-    assert error.message.endswith(f"can be undone is cancel {number} of docs")
+    assert error.message.endswith(f"operation that can be undone is cancel {number} of docs")
     assert error.hint
-    assert error.hint.startswith("git revert ")
-    assert error.hint.endswith(f"; or undo the older one: git worker undo {number}")
-    assert undo(world.session(), number).worker.worker_id == "docs"
+    assert error.hint.endswith(f"or undo the older one: git worker undo {number}")
+
+
+def test_an_older_landing_needs_its_number(world: World) -> None:
+    """A newer operation is not skipped to move the target back."""
+    world.working("docs", "guide", {"d": "1\n"})
+    approved(world)
+    world.land("auth")
+    cancel(world.session(), "docs")
+    world.git("branch", "docs/guide", "main^")
+    number = newest(world, "merge")
+    with unchanged(world, "branch_moved", Refused) as caught:
+        undo(world.session())
+    assert caught.value.message.endswith(f"that can be undone is merge {number} of auth")
+    assert undo(world.session(), number).worker.state == "APPROVED"
+
+
+def test_an_operation_of_another_caller_needs_its_number(world: World) -> None:
+    """The caller's own operation is not skipped to undo the one of another caller."""
+    place = world.spawn("web", "page").path
+    world.working("docs", "guide", {"d": "1\n"})
+    cancel(world.session(place), "docs")
+    number = newest(world, "cancel")
+    working(world)
+    cancel(world.session(), "auth")
+    world.spawn("auth", "other")
+    with unchanged(world, "moved_on", Refused) as caught:
+        undo(world.session())
+    assert caught.value.message.endswith(f"that can be undone is cancel {number} of docs")
 
 
 def test_a_number_skips_nothing(world: World) -> None:

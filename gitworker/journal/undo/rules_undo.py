@@ -11,6 +11,13 @@ from gitworker.states.worker_machine import state_words
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
 REMARK = "   # "  # begins the part of a hint that is no command
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
+LANDED_FOR_GOOD = "landed_for_good"
+# Codes of refusals that no repair ends: later work, another repository or git's own gc decided. All
+# others, as files in the way or an open rebase, end once the user has repaired the cause.
+PAST = frozenset({
+    LANDED_FOR_GOOD, "moved_on", "later_first", "branch_moved", "commits_gone", "nothing_kept",
+    "not_allowed",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ def landing_refusal(landing: LandedWindow) -> GitWorkerError | None:
     return Refused(
         f"the landing cannot be undone: {why}",
         f"git revert {span}   # new commits that revert it",
-        code="landed_for_good",
+        code=LANDED_FOR_GOOD,
     )
 
 
@@ -113,6 +120,36 @@ def later_refusal(kind: str, later: tuple[int, str] | None) -> GitWorkerError | 
         f"git worker undo {number}",
         code="later_first",
     )
+
+
+def is_past(error: GitWorkerError) -> bool:
+    """Return whether an operation refused with this error can never be undone."""
+    return error.code in PAST
+
+
+def skip_refusal(
+    skipped: Sequence[tuple[GitWorkerError, bool]], *, is_own: bool, moves_target: bool
+) -> GitWorkerError | None:
+    """Return the error of a newer operation that must not be skipped, or None.
+
+    `skipped` are the errors of the newer operations, each with whether it is the caller's own;
+    `is_own` and `moves_target` are those of the older one. The user can repair the cause of an
+    error that is not past. An operation of another caller, and a landing, are not undone in place
+    of the one that the user meant.
+    """
+    if not is_own:
+        return skipped[0][0] if skipped else None
+    own = [error for error, is_callers in skipped if is_callers]
+    if own and moves_target:
+        return own[0]
+    return next((error for error in own if not is_past(error)), None)
+
+
+def skipped_words(error: GitWorkerError) -> str:
+    """Return why an operation was skipped; for a landing, with the command that reverts it."""
+    if error.code != LANDED_FOR_GOOD or not error.hint:
+        return error.message
+    return f"{error.message} (to revert it: {error.hint.partition(REMARK)[0]})"
 
 
 def with_older(error: GitWorkerError, older: tuple[int, str], workers: str) -> GitWorkerError:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.journal.operation_kinds import finish_undo, undoable
+from gitworker.journal.operation_kinds import TARGET_MOVES, finish_undo, undoable
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.undo.records import (
     Record,
@@ -20,7 +20,12 @@ from gitworker.journal.undo.records import (
     read_record,
     refuse_later,
 )
-from gitworker.journal.undo.rules_undo import listed, with_older
+from gitworker.journal.undo.rules_undo import (
+    listed,
+    skip_refusal,
+    skipped_words,
+    with_older,
+)
 from gitworker.lifecycle.rules import may_undo
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.progress import Notice
@@ -43,6 +48,13 @@ class SkippedRecord(NamedTuple):
 
     record: Record
     error: GitWorkerError
+
+    @property
+    def words(self) -> str:
+        """Return one sentence: the operation, its number and workers, and the reason."""
+        names = listed(self.record.workers)
+        of = f" of {names}" if names else ""
+        return f"skipped {self.record.kind} {self.record.number}{of}: {skipped_words(self.error)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +81,12 @@ def undo(
 ) -> Undone:
     """Undo the newest operation, or the one with that number (`records.list_records`).
 
-    Without a number, newer operations of other callers that cannot be undone are skipped; a newer
-    one of the caller is refused, and the error names the older one that can be undone. If an
-    interrupted undo was finished just now, here or among the `settled` operations, it is the
-    result: a repeated command does not undo one operation more. Raises NotFound if there is no such
-    operation. Raises Refused if the worker has continued since, a later operation depends on it, or
-    the landing cannot be undone.
+    Without a number, newer operations that can never be undone are skipped. The newest one is
+    refused instead if the user can repair the cause, or if the older one is a landing or of another
+    caller. If an interrupted undo was finished just now, here or among the `settled` operations, it
+    is the result: a repeated command does not undo one operation more. Raises NotFound if there is
+    no such operation. Raises Refused if the worker has continued since, a later operation depends
+    on it, or the landing cannot be undone.
     """
     with hold(session.landing_lock, name="landing"):
         ended = [*settled, *finish_interrupted(session).ended]
@@ -126,10 +138,11 @@ def _find_finished(session: Session, ended: Sequence[Operation]) -> Undone | Non
 
 
 def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
-    """Return the caller's newest record, and append newer ones of others to `skipped`.
+    """Return the newest record that can be undone, and append newer ones to `skipped`.
 
-    Raises the error of the newest one if it, or no record, can be undone. A stop since the newest
-    one is reported: it is no record, since `resume` takes the work up.
+    Raises the error of a newer one that must not be skipped, or of the newest one if no record can
+    be undone. A stop since the newest one is reported: it is no record, since `resume` takes the
+    work up.
     """
     stopped = _newest_stop(session)
     for number, record in enumerate(newest_records(session, limit=TRIED_AT_MOST)):
@@ -138,7 +151,7 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
             session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
         refusal = _may_undo(session, record) or find_refusal(session, record)
         if refusal is None:
-            _require_newest(session, record, skipped)
+            _require_meant(session, record, skipped)
             return record
         skipped.append(SkippedRecord(record, refusal))
     if skipped:
@@ -149,16 +162,14 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
     raise NotFound("there is nothing to undo", "git worker log")
 
 
-def _require_newest(session: Session, record: Record, skipped: Sequence[SkippedRecord]) -> None:
-    """Raise the reason of a skipped record, unless `record` is the newest one of the caller.
-
-    An operation that the caller did not mean is only undone by its number.
-    """
-    own = (one for one in skipped if one.record.actor == session.actor)
-    newer = next(own, None) or (skipped[0] if record.actor != session.actor and skipped else None)
+def _require_meant(session: Session, record: Record, skipped: Sequence[SkippedRecord]) -> None:
+    """Raise the error of a skipped record if `record` is only undone by its number."""
+    newer = skip_refusal(
+        [(one.error, one.record.actor == session.actor) for one in skipped],
+        is_own=record.actor == session.actor, moves_target=record.kind in TARGET_MOVES,
+    )  # fmt: skip
     if newer is not None:
-        names = listed(record.workers)
-        raise with_older(newer.error, (record.number, record.kind), names)
+        raise with_older(newer, (record.number, record.kind), listed(record.workers))
 
 
 def _newest_stop(session: Session) -> Worker | None:

@@ -109,7 +109,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
         raise Refused(
             f"the worktree {place}, which the adoption made, has changed",
             f"git worker cancel {worker.worker_id}   # an undo can restore all its files",
-            code="moved_on",
+            code="worktree_changed",
         )
 
 

@@ -10,6 +10,8 @@ from gitworker.journal.undo.rules_undo import (
     landing_refusal,
     later_refusal,
     review_state_of,
+    skip_refusal,
+    skipped_words,
     with_older,
     worker_refusal,
 )
@@ -115,3 +117,34 @@ def test_an_older_operation(hint: str | None, workers: str, said: str, expected:
     assert error.hint
     assert error.hint.startswith(expected)
     assert error.hint.endswith("git worker undo 3")
+
+
+GOOD = Refused("no", "git revert a..b   # new", code="landed_for_good")
+OBSTACLE = Refused("no", "mv a b", code="path_exists")
+
+
+@pytest.mark.parametrize(
+    ("skipped", "is_own", "moves_target", "expected"),
+    [
+        ([], True, True, None),
+        ([], False, True, None),
+        ([(GOOD, True)], True, False, None),
+        ([(GOOD, True)], True, True, GOOD),
+        ([(GOOD, True)], False, False, GOOD),
+        ([(GOOD, False)], True, True, None),
+        ([(OBSTACLE, False)], True, True, None),
+        ([(OBSTACLE, True)], True, False, OBSTACLE),
+        ([(GOOD, True), (OBSTACLE, True)], True, False, OBSTACLE),
+    ],
+)
+def test_newer_operations_that_are_skipped(
+    skipped: list[tuple[Refused, bool]], is_own: bool, moves_target: bool, expected: Refused | None
+) -> None:
+    """Only operations that can never be undone are skipped, and never for a landing."""
+    assert skip_refusal(skipped, is_own=is_own, moves_target=moves_target) is expected
+
+
+def test_the_words_of_a_skipped_operation() -> None:
+    """A landing that cannot be undone is named with the command that reverts it."""
+    assert skipped_words(GOOD) == "no (to revert it: git revert a..b)"
+    assert skipped_words(OBSTACLE) == "no"

@@ -22,17 +22,19 @@ SHOWN = 20
 def command(call: CommandLine, number: int | None, listing: bool, limit: int | None) -> None:
     """Undo the last approve, merge, cancel, reset, adopt or gc.
 
-    Without a number, undoes your newest operation. If that cannot be undone, the error names the
-    command that helps and the number of the newest operation that can be. Newer operations of other
-    callers are skipped and named. --list numbers all of them and shows which ones can be undone
-    now. The worker returns to its state before the operation. A landing is undone as a whole: the
-    target moves back over all work of the same fast-forward, its checkout with it, and the workers
-    are APPROVED again, with branch, worktree and uncommitted work as before. This is refused once
-    other work has landed or was committed on top, a remote has it, or another worker's branch
-    begins there; the error then suggests `git revert` with the commits. The removal of one landed
-    worktree can be undone by its own number. An adoption can be undone until its worker has begun.
-    After a gc, the rescue refs can be restored as long as git keeps their commits. A stop is not
-    undone: `git worker resume` takes the work up.
+    Without a number, undoes your newest operation that can be undone. Newer ones that can never be
+    undone (they were pushed, or later work builds on them) are skipped, one line each with the
+    reason. If you can repair the cause, for example a file in the way, nothing is skipped: the
+    error names the command that helps. Nor is anything skipped to undo an older landing, or an
+    operation of another caller: the error names its number. --list numbers all of them and shows
+    which ones can be undone now. The worker returns to its state before the operation. A landing is
+    undone as a whole: the target moves back over all work of the same fast-forward, its checkout
+    with it, and the workers are APPROVED again, with branch, worktree and uncommitted work as
+    before. This is refused once other work has landed or was committed on top, a remote has it, or
+    another worker's branch begins there; the error then suggests `git revert` with the commits. The
+    removal of one landed worktree can be undone by its own number. An adoption can be undone until
+    its worker has begun. After a gc, the rescue refs can be restored as long as git keeps their
+    commits. A stop is not undone: `git worker resume` takes the work up.
 
     \b
       git worker undo
@@ -51,9 +53,5 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
         raise Invalid("-n requires --list", f"git worker undo --list -n {limit}", code="usage")
     undone = call.service().undo(number)
     for one in undone.skipped:
-        names = ", ".join(one.record.workers)
-        output.narrate(
-            f"skipped {one.record.kind} {one.record.number}{f' of {names}' if names else ''}:"
-            f" {one.error.message}"
-        )
+        output.narrate(one.words)
     call.show(f"undid {undone.kind}: {undone.message}", **undo_json(undone))
