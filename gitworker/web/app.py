@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 THREADS = 4
 EVENT_STREAM = "text/event-stream"
+VIEW, SIDES = "view", "sides"  # the parameter, and the cookie that keeps it
+VIEWS_OF_CHANGES = (SIDES, "one")
 # A notice goes to its place, also if the form expects a part of the page.
 TO_NOTICE = {"HX-Retarget": "#notice", "HX-Reselect": ".notice", "HX-Reswap": "innerHTML"}
 # Path → the module of its page below `pages`, which has `read`, and its template.
@@ -75,6 +77,11 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
     return Guard(Starlette(routes=routes, lifespan=lifespan), site.access, port=port, cookie=cookie)
 
 
+def _is_sided(request: Request) -> bool:
+    """Return whether changes are shown side by side: by the address, else as they were before."""
+    return (request.query_params.get(VIEW) or request.cookies.get(VIEW)) == SIDES
+
+
 class _EventStream(StreamingResponse):
     """A stream of events that is released at its end.
 
@@ -110,7 +117,8 @@ class _Pages:
 
     def _show(self, request: Request) -> Response:
         name, template = VIEWS[request.scope["route"].name]
-        ask = Ask(self._site, request.path_params, request.query_params)
+        view = request.query_params.get(VIEW, "")
+        ask = Ask(self._site, request.path_params, request.query_params, _is_sided(request))
         last, frame = self._site.hub.newest
         code = 200
         try:
@@ -119,12 +127,15 @@ class _Pages:
         except GitWorkerError as error:
             notice = refusal(error)
             values, template, code = {"error": notice}, "error.html", notice.status
-        return self._html(
+        answer = self._html(
             template, code, **values, csrf=request.scope["csrf"], last=last, frame=frame,
             reader=self._site.reader, here=request.url.path,
             query=str(request.url.query), needs=self._site.count_needs(),
             notices=self._site.jobs.notices(),
         )  # fmt: skip
+        if view in VIEWS_OF_CHANGES:
+            answer.set_cookie(VIEW, view, httponly=True, samesite="strict", path="/")
+        return answer
 
     def _html(
         self, template: str, code: int, *, headers: Mapping[str, str] | None = None, **values: Any
@@ -162,7 +173,8 @@ class _Pages:
         from gitworker.web.pages.work.changes import read
 
         only = request.scope["form"].get("file", "")
-        values = read(self._site, request.path_params["name"], only=only)
+        sided = _is_sided(request)
+        values = read(self._site, request.path_params["name"], is_sided=sided, only=only)
         focus = {"HX-Trigger-After-Settle": json.dumps({"focusOn": {"id": notice.focus}})}
         return self._html(
             "part.html", 200, headers=focus if notice.focus else None, **values, notice=notice,

@@ -35,11 +35,12 @@ class Site(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """One request for a page: the parts of its path, and its query."""
+    """One request for a page: the parts of its path, its query, and how it shows changes."""
 
     site: Site
     path: Mapping[str, str]
     query: Mapping[str, str]
+    is_sided: bool = False
 
     @property
     def service(self) -> Service:

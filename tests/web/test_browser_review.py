@@ -124,6 +124,29 @@ def test_a_review_by_keys_only(world: World, page: Page, tab: Any) -> None:
     assert world.worker("auth").state is WorkerState.IN_REVIEW
 
 
+def test_a_review_side_by_side(world: World, page: Page, tab: Any) -> None:
+    """A click on a number comments on that side; the view stays when a part is loaded again."""
+    world.advance({OTHER: "".join(f"line {number}\n" for number in range(9))})
+    world.in_review("docs", "guide", {OTHER: "line 0\nfirst\nline 2\nline 3\nlast\n"})
+    tab.goto(f"{page.origin}/workers/docs")
+    tab.click("#columns")
+    tab.wait_for_selector(".diff.sides")
+    comment_on(tab, "tr.pair .no.old", "Keep it", 1)
+    comment_on(tab, "tr.pair .no.new", "Name it", 2)
+    comment_on(tab, "tr.del .no.old", "And this", 3)
+    assert tab.locator(".diff.sides").count() == 1
+    found = open_repository(str(world.root)).review_comments("docs").comments
+    places = [one.comment.place[1:4] for one in found if one.comment.place]
+    assert places == [("old", 2, 2), ("new", 2, 2), ("old", 6, 6)]
+    for width in (360, 1200):
+        for scheme in ("light", "dark"):
+            tab.set_viewport_size({"width": width, "height": 800})
+            tab.emulate_media(color_scheme=scheme)
+            assert not violations(tab)
+    tab.click("#columns")
+    tab.wait_for_selector(".diff:not(.sides)")
+
+
 def test_a_review_is_accessible_and_fits(world: World, page: Page, tab: Any) -> None:
     """axe finds nothing serious on a review with comments and marks, nor on compared rounds."""
     two_files(world)

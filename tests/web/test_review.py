@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.inbox import render_inbox
+from gitworker.review.page.shown_changes import key_of
 from gitworker.service import Service, open_repository
 from gitworker.states.comment_machine import CommentState
 from tests.web.kit import Answer, Page
@@ -194,3 +195,28 @@ def test_rounds_that_do_not_exist(page: Page) -> None:
     assert page.send("GET", "/workers/auth/rounds/look").status == 404
     page.see("/workers/auth")
     assert "Nothing has changed" in page.see("/workers/auth/rounds/look")
+
+
+def test_two_columns(world: World, page: Page) -> None:
+    """Side by side, a replaced line shares a row with its new version, until that is changed."""
+    world.advance({"old.py": "def one():\n    return False\n\n\ndef old():\n    pass\n"})
+    world.in_review("docs", "guide", {"old.py": "def one():\n    return True\n\n\nnew = 1\n"})
+    assert 'class="diff"' in page.see("/workers/docs")
+    chosen = page.send("GET", "/workers/docs?view=sides")
+    assert chosen.headers["set-cookie"].startswith("view=sides;")
+    rows = [
+        [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", row)]
+        for row in re.findall("<tr.*?</tr>", chosen.text)
+    ]
+    assert ["2", "    return False", "2", "    return True"] in rows
+    assert ["5", "def old():", "5", "new = 1"] in rows
+    assert ["6", "    pass", "", ""] in rows
+    page.cookie = f"{page.cookie}; view=sides"
+    added = page.press(
+        "/workers/docs/comment", path="old.py", lines="6", side="old", text="Why?",
+        file=key_of("old.py"),
+    )  # fmt: skip
+    for text in (added.text, page.see("/workers/docs")):
+        assert '<tr class="said"><td colspan="4">' in text
+        assert 'class="diff sides"' in text
+    assert 'class="diff"' in page.see("/workers/docs?view=one")

@@ -1,9 +1,9 @@
-"""Which words of a changed line differ from the line that it replaces. Pure."""
+"""Which lines replace which, and which words of them differ. Pure."""
 
 from __future__ import annotations
 
 import re
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,11 +41,24 @@ def split_at(text: str, start: int, end: int) -> Iterator[tuple[bool, str]]:
 
 def pairs(kinds: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of each deleted line and of the added line that it is compared with."""
+    for old, new in side_by_side(kinds):
+        if old is not None and new is not None and old != new:
+            yield old, new
+
+
+def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the numbers of the lines of each row of two columns; None is an empty place.
+
+    A line that is neither deleted nor added is on both sides.
+    """
     at = 0
     while at < len(kinds):
         middle = _end_of_run(kinds, at, DEL)
         end = _end_of_run(kinds, middle, ADD)
-        yield from zip(range(at, middle), range(middle, end), strict=False)
+        if end == at:
+            yield at, at
+        else:
+            yield from zip_longest(range(at, middle), range(middle, end))
         at = max(end, at + 1)
 
 

@@ -1,4 +1,4 @@
-// Keys, events, the log of an agent. All other changes are htmx's.
+// Keys, events, an agent's log.
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const on = (type, act) => document.addEventListener(type, act);
@@ -41,7 +41,7 @@ function pick(row, extend) {
   chosen().forEach((item) => item.classList.add("chosen"));
 }
 
-function step(direction, extend) {  // false if the focus is on no hunk
+function step(direction, extend) {  // false outside a hunk
   const hunk = focused(".hunk"), row = lineAt(document.activeElement);
   if (!hunk) return false;
   const rows = all(LINES, fileOf(hunk)).filter(isSeen);
@@ -49,7 +49,7 @@ function step(direction, extend) {  // false if the focus is on no hunk
   if (rows[next]) pick(rows[next], extend);
 }
 
-function comment() {  // write on the chosen lines, on a hunk's first changed line, or a draft
+function comment(isOld) {  // on the chosen lines, on a hunk's first changed line, or a draft
   const here = focused("article.comment, .hunk, article.file");
   if (!here) return false;
   if (here.matches("article.comment.draft")) {
@@ -60,7 +60,7 @@ function comment() {  // write on the chosen lines, on a hunk's first changed li
   if (!form) return false;
   const rows = chosen(), { lines, side, text } = form.elements;
   if (!rows.length) rows.push(...all("tr.add, tr.del", here).slice(0, 1));
-  const last = rows.at(-1), version = last && number(last, "new") ? "new" : "old";
+  const last = rows.at(-1), version = last && number(last, "new") && !isOld ? "new" : "old";
   const found = rows.map((row) => number(row, version)).filter(Boolean);
   if (found.length) {
     lines.value = [...new Set([found[0], found.at(-1)])].join("-");
@@ -91,7 +91,7 @@ on("click", ({ target, shiftKey }) => {
   const row = target.closest(".diff td.no") && lineAt(target);
   if (!row?.matches(LINES)) return;
   pick(row, shiftKey && first && fileOf(first) === fileOf(row));
-  comment();
+  comment(target.matches(".pair .old"));
 });
 on("focusOn", ({ detail }) => show(one(`[id="${detail.id}"]`)));
 
@@ -99,7 +99,7 @@ const KEYS = {  // false leaves the key to the browser
   j: () => move(1, "item"), k: () => move(-1, "item"),
   n: () => move(1, "file"), p: () => move(-1, "file"),
   ArrowDown: ({ shiftKey }) => step(1, shiftKey), ArrowUp: ({ shiftKey }) => step(-1, shiftKey),
-  c: comment, v: viewed, "?": () => one("#help").showModal(),
+  c: () => comment(), v: viewed, "?": () => one("#help").showModal(),
 };
 for (const key of "armugil") KEYS[key] = () => decide(key);
 on("keydown", (event) => {

@@ -23,7 +23,9 @@ def read(ask: Ask) -> dict[str, Any]:
     name = ask.path["worker"]
     is_whole = ask.query.get("part") != LIVE
     # The changes are read first: a commit that comes after them has not been seen.
-    read = changes.read(ask.site, name, records_look=True) if is_whole else {}
+    read = (
+        changes.read(ask.site, name, is_sided=ask.is_sided, records_look=True) if is_whole else {}
+    )
     shown = ask.service.show(name)
     worker = shown.worker.worker_id
     _, frame = ask.site.hub.newest

@@ -1,6 +1,6 @@
 """The words that differ between a deleted line and the added line that replaces it."""
 
-from gitworker.review.page.rules_words import changed_words, split_at
+from gitworker.review.page.rules_words import changed_words, side_by_side, split_at
 
 
 def test_the_words_of_a_replaced_line() -> None:
@@ -36,3 +36,11 @@ def test_parts_of_a_text() -> None:
     assert list(split_at("abc", 5, 9)) == [(False, "abc")]
     assert list(split_at("abc", -9, -5)) == [(False, "abc")]
     assert list(split_at("", 0, 0)) == []
+
+
+def test_two_columns() -> None:
+    """A replaced line shares a row with its new version; other lines leave a place empty."""
+    kinds = ["same", "del", "del", "add", "same", "add", "note", "del"]
+    rows = [(0, 0), (1, 3), (2, None), (4, 4), (None, 5), (6, 6), (7, None)]
+    assert list(side_by_side(kinds)) == rows
+    assert list(side_by_side([])) == []
