@@ -4,6 +4,7 @@ Every call uses the environment of `git_environment`. Settings that the user pas
 kept.
 """
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,7 @@ MINIMUM = (2, 39)
 # Parts of git's messages if the directory of another worktree is being made or removed at that
 # moment: most git commands read the directories of all worktrees.
 OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
+PROBE_INODES = 16
 PROBE_BYTES = 65536  # more than any block: on a full disk a write of this size fails
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last line, below all messages of the transport
@@ -288,7 +290,10 @@ def _place_above(path: str) -> str:
 
 
 def _why_unwritable(directory: str) -> str:
-    """Try to write a file into a directory; return the reason of a failure, "" if it works."""
+    """Try to write a file into a directory; return the reason of a failure, "" if it works.
+
+    git may have removed the files for which no inode was left.
+    """
     probe = f"{directory}/.gitworker-probe-{os.getpid()}"
     try:
         descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -297,7 +302,9 @@ def _why_unwritable(directory: str) -> str:
     try:
         os.write(descriptor, bytes(PROBE_BYTES))
         os.fsync(descriptor)
-        return ""
+        disk = os.fstatvfs(descriptor)
+        few = disk.f_files > 0 and disk.f_favail < PROBE_INODES  # some systems have no limit
+        return os.strerror(errno.ENOSPC) if few else ""
     except OSError as error:
         return error.strerror or ""
     finally:
