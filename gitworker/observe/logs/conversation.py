@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader
 
 SHOWN = 20
+OLDER = 1000  # events that the named command shows
 SEARCHED = 200  # messages; the others of these are commits, assignments and the like
 TEXT_FIELDS = (
     "note", "text", "message", "question", "answer", "reason", "error", "command", "verdict",
@@ -41,7 +42,8 @@ def read_conversation(
 ) -> tuple[Said, ...]:
     """Return the newest messages from or to a worker that have a text, newest last.
 
-    A verdict whose note is `without`, which the caller shows elsewhere, is left out.
+    One more than SHOWN means that there are older ones. A verdict whose note is `without`, which
+    the caller shows elsewhere, is left out.
     """
     found = []
     for event, payload in read_messages_of_worker(reader, worker=worker, task=task, limit=SEARCHED):
@@ -53,12 +55,19 @@ def read_conversation(
         )
         if text and is_said and worker in (event.source, event.to):
             found.append(Said(event.seq, event.ts_ms, event.source, event.to, event.name, text))
-    return tuple(found[-SHOWN:])
+    return tuple(found[-SHOWN - 1 :])
 
 
-def conversation_lines(conversation: Sequence[Said], now_ms: int) -> Iterable[tuple[str, str]]:
-    """Yield the lines of each message, each as the text before it and the text."""
-    for said in conversation:
+def conversation_lines(
+    conversation: Sequence[Said], now_ms: int, *, worker: str
+) -> Iterable[tuple[str, str]]:
+    """Yield the lines of each message, each as the text before it and the text.
+
+    The first line names the command that shows older messages, if there are any.
+    """
+    if len(conversation) > SHOWN:
+        yield " " * 6, f"older messages: git worker log {worker} -n {OLDER}"
+    for said in conversation[-SHOWN:]:
         to = f" → {said.to}" if said.to else ""
         first, *others = said.text.strip().splitlines() or [""]
         age = age_text(max(0, now_ms - said.ts_ms))

@@ -41,6 +41,7 @@ LABEL = 10
 MIN_ROOM = 20
 SHORT = 10
 FILES_SHOWN = 10
+EVENT_SHOWN = 200  # columns; a long note has lines of its own above
 TEXT_LINES_SHOWN = 10
 TEXT_CHARS_SHOWN = 4000  # looked at for these lines
 WHOLE = frozenset({"worktree", "pull req.", "log"})  # never cut, so that they can be copied
@@ -64,7 +65,8 @@ def render_show(show: WorkerView, *, width: int | None, color: bool) -> str:
         lines += _hung(f"{label:<{LABEL}}", text, None if label in WHOLE else width)
     if show.conversation:
         lines += ["", paint("conversation", BOLD, color=color)]
-        for before, text in conversation_lines(show.conversation, show.now_ms):
+        talk = conversation_lines(show.conversation, show.now_ms, worker=worker.worker_id)
+        for before, text in talk:
             lines += _hung(before, text, width)
     for title, section in _sections(show):
         lines += ["", paint(title, BOLD, color=color)]
@@ -240,7 +242,8 @@ def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
         yield (
             "last events",
             [
-                f"{age_text(max(0, show.now_ms - event.ts_ms)):>4}  {event_text(event)}"
+                f"{age_text(max(0, show.now_ms - event.ts_ms)):>4}"
+                f"  {cut(event_text(event), EVENT_SHOWN)}"
                 for event in show.events
             ],
         )

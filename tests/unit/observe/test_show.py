@@ -169,6 +169,27 @@ def test_conversation(session: Session, clock: Clock, width: int) -> None:
     assert [said["from"] for said in json_show(show)["conversation"]] == ["auth", "auth", "hq"]
 
 
+def test_a_long_conversation(session: Session) -> None:
+    """Notes are whole, older messages are named by their command, and events repeat little."""
+    in_review(session, "auth", "skills")
+    note = "\n".join(f"line {number} of the note" for number in range(200))
+    texts = [f"message {number}" for number in range(60)]
+    for number, text in enumerate([*texts, note]):
+        sender, to = ("auth", "hq") if number % 2 else ("hq", "auth")
+        with session.store.write() as writer:
+            message = Outgoing("x-note", sender=sender, to=to, payload={"note": text})
+            publish(writer, message, now=NOW_MS + number)
+    show = read_show(session, worker(session, "auth"))
+    lines = render_show(show, width=None, color=False).splitlines()
+    start = lines.index("conversation") + 1
+    assert lines[start] == "      older messages: git worker log auth -n 1000"
+    assert lines[start + 1].endswith("auth → hq  x-note: message 41")
+    assert lines[start + 19].endswith("auth → hq  x-note: message 59")
+    assert lines[start + 20].endswith("hq → auth  x-note: line 0 of the note")
+    assert lines[start + 219] == "      line 199 of the note"
+    assert max(map(len, lines)) <= 210
+
+
 def test_returned_worker(session: Session) -> None:
     """The reason of a return is shown with all files, the waiting author and the next command."""
     auth = working(session, "auth", "skills")
