@@ -19,6 +19,7 @@ DEPTH_MAX = 500  # of nested arrays and objects; JSON readers give up near a tho
 FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 TYPE_CHARS = FIRST | frozenset("0123456789_-")
 NESTING = (dict, list, tuple)
+ORDER = "git worker stop <worker>   # or: pause, continue"
 EXAMPLE = "git worker msg send status '{\"progress\": 0.5}'"
 TEXT = ("text", "null")
 NUMBER = ("integer", "real", "null")
@@ -74,9 +75,7 @@ def check_type(text: str) -> None:
 def check_addressee(type: str, to: str | None) -> None:
     """Raise Invalid for a `cmd` to all agents: no supervisor carries it out."""
     if type == MessageType.CMD and to is None:
-        raise Invalid(
-            "a cmd needs an addressee", "git worker stop <worker>   # or: pause, continue"
-        )
+        raise Invalid("a cmd needs an addressee", ORDER)
 
 
 def check_verdict(type: str, *, is_own_work: bool) -> None:
@@ -117,7 +116,9 @@ def check_payload(
             raise Invalid(
                 f"{key} in the payload of {type} must be one of {', '.join(words)}, not"
                 f" {ascii(word)[:80]}",
-                f'git worker msg send {type} \'{{"{key}": "{words[0]}"}}\'',
+                ORDER
+                if type == MessageType.CMD
+                else f'git worker msg send {type} \'{{"{key}": "{words[0]}"}}\'',
             )
 
 

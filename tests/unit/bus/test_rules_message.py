@@ -114,6 +114,13 @@ def test_wrong_types_are_refused(type: str, payload: Any, complaint: str) -> Non
         judge(type, payload)
 
 
+def test_the_hint_for_an_unknown_command() -> None:
+    """An unknown command is answered by the verbs: a `cmd` without an addressee is refused."""
+    with pytest.raises(Invalid) as caught:
+        judge("cmd", {"command": "dance"})
+    assert caught.value.hint == "git worker stop <worker>   # or: pause, continue"
+
+
 def test_a_cmd_has_an_addressee() -> None:
     """A `cmd` to all agents is refused; every other type may be a broadcast."""
     check_addressee("cmd", "auth")
