@@ -4,18 +4,22 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gitworker.bus.message_ids import new_id
-from gitworker.processes.table import find_process
+from gitworker.processes.table import find_process, is_running
 from gitworker.store.messages.mailbox import NewMessage, publish_message
+from gitworker.store.sqlite.migrate import open_database
 from tests.cli.kit import DEADLINE_S, PROGRAM, Answer, ok, run
 from tests.workers.world import World, wait_until
 
+END_WAIT_S = 15
 COMMIT = "git commit -q --allow-empty -m Work"
 
 
@@ -99,6 +103,35 @@ class SupervisedWorker:
     def state(self) -> str:
         """Return the worker's state."""
         return self.world.worker("auth").state.value
+
+
+def end_runs(state: Path) -> None:
+    """End the supervisors of a repository, also those that wait for a next round, and the agents.
+
+    A supervisor ends its agent; one that does not end is killed.
+    """
+    database = state / "bus.db"
+    if not database.exists():
+        return
+    names = ("supervisor_pid", "supervisor_start", "pid", "pid_start")
+    rows = open_database(str(database)).execute(f"SELECT {', '.join(names)} FROM runs")
+    supervisors = [(row["supervisor_pid"], row["supervisor_start"]) for row in rows]
+    _signal(supervisors, signal.SIGTERM)
+    _signal([*supervisors, *((row["pid"], row["pid_start"]) for row in rows)], signal.SIGKILL)
+
+
+def _signal(processes: list[tuple[int | None, str | None]], number: int) -> None:
+    """Send a signal to the processes that still run, and wait for their end."""
+
+    def running() -> list[int]:
+        return [pid for pid, start in processes if pid and start and is_running(pid, start)]
+
+    for pid in running():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+    deadline = time.monotonic() + END_WAIT_S
+    while running() and time.monotonic() < deadline:
+        select.select((), (), (), 0.05)
 
 
 def is_alive(pid: int) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from fixtures.scripted_model.server import ScriptedModel, scripted_model
 from tests.agents.real.machine import AgentMachine, make_machine, make_place
 from tests.agents.real.plans import PLANS
+from tests.agents.supervised import end_runs
 
 
 @pytest.fixture
@@ -21,8 +22,8 @@ def model() -> Iterator[ScriptedModel]:
 def machine(
     request: pytest.FixtureRequest, hermetic: Path, model: ScriptedModel
 ) -> Iterator[AgentMachine]:
-    """Give a repository outside /tmp; an agent that still runs afterwards is stopped."""
+    """Give a repository outside /tmp; agents and supervisors that still run are ended."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
     made = make_machine(make_place(name) / "repo", hermetic, model)
     yield made
-    made.run("stop", "auth")
+    end_runs(made.root / ".git/worker-state")

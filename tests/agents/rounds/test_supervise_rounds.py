@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.supervised import SupervisedWorker
+from tests.agents.supervised import COMMIT, SupervisedWorker, end_runs, is_alive
 from tests.cli.kit import DEADLINE_S, PROGRAM, ok, run
 from tests.workers.world import World, wait_until
 
@@ -54,6 +54,20 @@ def test_requested_changes_reach_the_agent(auth: SupervisedWorker) -> None:
     assert auth.state() == "WORKING"
     assert len(auth.runs()) == 2
     assert ("info", "auto_resume", "round 1 of 3: its work was sent back") in auth.logs()
+
+
+def test_what_a_failed_test_leaves_is_ended(auth: SupervisedWorker) -> None:
+    """The fixture of the real agents ends an agent at work, and a supervisor between two rounds."""
+    root = auth.world.root
+    ok(root, "exec", "auth", "-d", "--auto-resume", "--", "sh", "-c", COMMIT)
+    wait_until(lambda: auth.state() == "IN_REVIEW")
+    ok(root, "spawn", "docs", "t2")
+    ok(root, "exec", "docs", "-d", "--", "sleep", "600")
+    rows = auth.world.query("SELECT supervisor_pid, pid FROM runs ORDER BY id")
+    waiting, _ = rows[0]
+    assert all(map(is_alive, (waiting, *rows[1])))
+    end_runs(root / ".git/worker-state")
+    assert not any(map(is_alive, (waiting, *rows[1])))
 
 
 def test_the_rounds_are_counted(auth: SupervisedWorker) -> None:
