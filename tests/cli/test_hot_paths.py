@@ -59,11 +59,10 @@ HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
     "gitworker.store.records", "gitworker.store.records.agent_hooks",
 }  # fmt: skip
 STOP = {
-    "gitworker.agents.hooks.stop_gate", "gitworker.model.ref_names", "gitworker.repo",
+    "gitworker.agents.hooks.stop_gate", "gitworker.repo",
     "gitworker.repo.plumbing", "gitworker.repo.plumbing.git",
-    "gitworker.repo.plumbing.git_environment", "gitworker.repo.plumbing.refs",
-    "gitworker.repo.status", "gitworker.repo.status.checkout_status",
-    "gitworker.repo.status.special_files",
+    "gitworker.repo.plumbing.git_environment", "gitworker.repo.status",
+    "gitworker.repo.status.checkout_status", "gitworker.repo.status.special_files",
 }  # fmt: skip
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,

@@ -19,9 +19,7 @@ from gitworker.agents.hooks.rules_session import (
 from gitworker.agents.hooks.unread_mail import mail_text, read_upto
 from gitworker.errors import GitWorkerError
 from gitworker.model.ids import Branch
-from gitworker.model.ref_names import ref_of
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.status.checkout_status import end_command, open_operation, read_status
 
 TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
@@ -102,6 +100,9 @@ def _tip(git: Git, context: HookContext, news: News) -> str | None:
     branch = news.facts.branch
     if branch is None:
         return None
+    from gitworker.model.ref_names import ref_of  # 1 ms, for returned work and hand-ins only
+    from gitworker.repo.plumbing.refs import find_tip
+
     return find_tip(git, context.repository.common_dir, ref_of(Branch(branch)))
 
 
