@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import Scene
 from tests.cli.kit import DEADLINE_S, Answer, ok, read_line, run, running, wait_until
 from tests.conftest import git
+from tests.hints.following import note
 
 
 def kinds(cwd: Path, *words: str) -> list[tuple[str, str]]:
@@ -113,6 +114,18 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     answered = run(scene.root, "msg", "send", "x-note", "--to", "back")
     assert answered.status == 0
     assert run(scene.root, "send", "back", "x", "--reply-to", "99999").status == 4
+
+
+def test_a_review_in_the_inbox(scene: Scene) -> None:
+    """A review is shown with the command that reads it, and the one that approves it."""
+    scene.submitted("auth", "login")
+    lines = run(scene.root, "inbox").out.splitlines()
+    assert [line.strip() for line in lines[1:]] == [
+        "git worker review auth", "git worker approve auth",
+    ]  # fmt: skip
+    shown = run(scene.root, "review", "auth")
+    assert (shown.status, "auth is in review" in shown.out) == (0, True)
+    note("git worker review auth", shown.out)
 
 
 def test_a_landing_that_stopped(scene: Scene) -> None:

@@ -17,6 +17,7 @@ from gitworker.observe.workers.status import read_status
 from gitworker.progress import Event, Notice
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.review.comments.send import reject
+from gitworker.service import open_repository
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.start import resume, start
 from gitworker.workers.submit import Submission, submit
@@ -48,6 +49,18 @@ def test_a_hand_in_settles_verdicts(world: World) -> None:
     assert inbox(world, place) == [(words, None)]
     world.approve("auth")
     assert inbox(world, place) == [("approved", None)]
+
+
+def test_comments_of_a_request(world: World) -> None:
+    """A request with comments also names the command that records them."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    reviewer = open_repository(str(world.root))
+    reviewer.comment("auth", "a:1", text="Why?")
+    reviewer.send_review("auth", verdict="changes_requested")
+    ((_, command),) = inbox(world, place)
+    assert command is not None
+    assert command.startswith("git worker done   # after your next commit")
+    assert command.endswith(" git worker review handled 1")
 
 
 def test_verdicts_on_a_former_task(world: World) -> None:

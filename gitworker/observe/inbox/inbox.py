@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.inbox.rules_comments import comment_lines
-from gitworker.observe.inbox.rules_needs import STATE
+from gitworker.observe.inbox.rules_needs import REVIEW, STATE
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
+from gitworker.rules_text import quoted
 
 
 class InboxItem(NamedTuple):
@@ -51,7 +52,10 @@ class Inbox(NamedTuple):
 
 
 def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
-    """Return one line for each thing, and its comments and its command below it."""
+    """Return one line for each thing, and its comments and its command below it.
+
+    A review has two commands: the one that shows it, and the one that approves it.
+    """
     lines = []
     for item in inbox.items:
         number = "" if item.seq is None else f"#{item.seq} "
@@ -59,6 +63,9 @@ def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
         head = f"{number}{item.kind} {item.source} {age}"
         lines.append(_headed(head, f": {item.text}" if item.text else "", width, color=color))
         lines += [f"    {cut(line, width)}" for line in comment_lines(item.payload)]
+        if item.kind == REVIEW:
+            read = f"git worker review {quoted(item.source)}"
+            lines.append(f"    {paint(read, DIM, color=color)}")
         if item.command is not None:
             lines.append(f"    {paint(one_line(item.command), DIM, color=color)}")
     if inbox.has_more:

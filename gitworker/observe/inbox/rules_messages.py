@@ -6,7 +6,7 @@ On the hot path.
 from __future__ import annotations
 
 from gitworker.model.message import MessageType
-from gitworker.observe.inbox.rules_comments import first_number
+from gitworker.observe.inbox.rules_comments import comment_lines, first_number
 from gitworker.rules_text import one_line, quoted
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -21,13 +21,13 @@ SUMMARY = (
     "text", "question", "note", "reason", "message", "title", "subject", "error", "phase",
     "branch",
 )  # fmt: skip
+COMMENTED, REQUESTED = "commented", "changes_requested"
 VERDICT_COMMANDS = {
-    "changes_requested": "git worker done   # after your next commit",
+    REQUESTED: "git worker done   # after your next commit",
     "conflict": "git worker sync",
     "verify_failed": "git worker done   # after your next commit",
     "withdrawn": "git worker done   # the review is open again",
 }
-COMMENTED = "commented"
 SETTLED_BY_HAND_IN = frozenset({"approved", "conflict", "verify failed"})
 ORDER_COMMANDS = {"stop": "git worker done   # or: git worker fail -m <reason>"}
 TARGET_MOVED = "x-target-moved"  # with a worker: to commits of its branch that did not land
@@ -91,7 +91,10 @@ def command_for(type: str, payload: Any, *, sender: str, seq: int) -> str | None
         verdict, number = str(fields.get("verdict")), first_number(fields)
         if verdict == COMMENTED and number is not None:
             return f"git worker review handled {number} -m <text>   # without -m after a commit"
-        return VERDICT_COMMANDS.get(verdict)
+        command = VERDICT_COMMANDS.get(verdict)
+        if verdict == REQUESTED and comment_lines(fields):  # more than the note
+            return f"{command} and, for each comment, git worker review handled {number}"
+        return command
     if type == MessageType.CMD:
         return ORDER_COMMANDS.get(str(fields.get("command") or fields.get("action")))
     if type == TARGET_MOVED and fields.get("worker"):
