@@ -166,7 +166,7 @@ def test_a_name_that_is_no_utf8(world: World, page: Page) -> None:
 
 REFUSALS = (
     ("review", {"verdict": "commented"}, 409, "there is no draft"),
-    ("review", {"verdict": "approved"}, 400, "no verdict"),
+    ("review", {"verdict": "approved"}, 400, "choose: request changes, or send as comments"),
     ("comment", {"path": FILE, "lines": "2"}, 400, "the text is empty"),
     ("comment", {"path": FILE, "lines": "x", "text": "Why?"}, 400, "is not FILE:LINE"),
     ("comment", {"path": "none", "lines": "1", "text": "Why?"}, 404, "does not exist"),

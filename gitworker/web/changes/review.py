@@ -30,7 +30,7 @@ def send(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """Send the drafts and the note with a verdict; `changes_requested` sends the work back."""
     verdict = form.get("verdict", "")
     if verdict not in VERDICTS:
-        raise Invalid("the review has no verdict")
+        raise Invalid("choose: request changes, or send as comments")
     note = read_text(form, "note")
     sent = site.service.send_review(worker, verdict=verdict, note=note)
     return done(review_words(sent))
