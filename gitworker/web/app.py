@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.web.changes.actions import CHANGES, LONG, PAGES, PARTS
+from gitworker.web.changes.actions import CHANGES, DECISIONS, LONG, PAGES, PARTS
 from gitworker.web.guard import Guard
 from gitworker.web.jobs import Notice, refusal
 from gitworker.web.live import STREAMS_AT_MOST
@@ -35,7 +35,9 @@ EVENT_STREAM = "text/event-stream"
 VIEW, SIDES = "view", "sides"  # the parameter, and the cookie that keeps it
 VIEWS_OF_CHANGES = (SIDES, "one")
 # A notice goes to its place, also if the form expects a part of the page.
-TO_NOTICE = {"HX-Retarget": "#notice", "HX-Reselect": ".notice", "HX-Reswap": "innerHTML"}
+TO_NOTICE = {"HX-Retarget": "#notice", "HX-Reselect": "dialog", "HX-Reswap": "innerHTML"}
+# The answer to a decision: the page then reads the changes again, with the comments sent by it.
+DECIDED = {"HX-Trigger-After-Settle": "decided"}
 # Path → the module of its page below `pages`, which has `read`, and its template.
 VIEWS: Mapping[str, tuple[str, str]] = {
     "/": ("board", "board.html"),
@@ -157,16 +159,25 @@ class _Pages:
             label, lambda: change(self._site, name, form), is_long=parts["verb"] in LONG
         )
         if "hx-request" in request.headers:
-            if notice.kind == "done" and f"{kind}/{parts['verb']}" in PARTS:
+            path = f"{kind}/{parts['verb']}"
+            if notice.kind == "done" and path in PARTS:
                 return await run_in_threadpool(self._part, request, notice)
-            # htmx searches near the form, which may be replaced by now
-            headers = None if request.headers.get("hx-target") == "notice" else TO_NOTICE
-            return self._html("notice.html", notice.status, headers=headers, notice=notice)
+            return self._result(request, notice, is_decision=path in DECISIONS)
         if notice.kind != "done":
             return self._html("plain_notice.html", notice.status, notice=notice)
         place = PAGES[kind].format(quote(name, safe=""))
         focus = f"#{quote(notice.focus)}" if notice.focus else ""
         return Response(status_code=303, headers={"location": f"{place}{focus}"})
+
+    def _result(self, request: Request, notice: Notice, *, is_decision: bool) -> Response:
+        """Answer with a notice; after a decision, also with the next review."""
+        # htmx searches the place near the form, which may be replaced by now
+        headers = {} if request.headers.get("hx-target") == "notice" else TO_NOTICE
+        is_decided = is_decision and notice.kind == "done"
+        return self._html(
+            "result.html", notice.status, headers=headers | (DECIDED if is_decided else {}),
+            notice=notice, following=self._next_review(request) if is_decided else None,
+        )  # fmt: skip
 
     def _part(self, request: Request, notice: Notice) -> Response:
         """Answer with the changed part of a review, and the notice."""
@@ -175,11 +186,16 @@ class _Pages:
         only = request.scope["form"].get("file", "")
         sided = _is_sided(request)
         values = read(self._site, request.path_params["name"], is_sided=sided, only=only)
+        is_sent = request.path_params["verb"] == "review"
         focus = {"HX-Trigger-After-Settle": json.dumps({"focusOn": {"id": notice.focus}})}
         return self._html(
             "part.html", 200, headers=focus if notice.focus else None, **values, notice=notice,
             csrf=request.scope["csrf"],
+            following=self._next_review(request) if is_sent else None,
         )  # fmt: skip
+
+    def _next_review(self, request: Request) -> str | None:
+        return self._site.next_review(request.path_params["name"], is_decided=True)
 
     async def open(self, request: Request) -> Response:
         """Open a session for an unused token. The page leads on: a redirect would be cross-site."""

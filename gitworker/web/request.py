@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.observe.queue.board_columns import next_review
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,6 +30,16 @@ class Site(NamedTuple):
     def facts(self) -> dict[str, CardFacts]:
         """Return project, agent and cost of each worker, as of the newest status."""
         return self.hub.derived("facts", self.service.worker_facts)
+
+    def next_review(self, worker: str, *, is_decided: bool = False) -> str | None:
+        """Return the worker that a reviewer reads after this one, as of the newest status.
+
+        `is_decided`: this one is not in review any more, which the status may not show yet.
+        """
+        lines = self.hub.newest[1].workers
+        if is_decided:
+            lines = tuple(one for one in lines if one.worker != worker)
+        return next_review(lines, worker)
 
     def count_needs(self) -> int:
         """Return the number of items in the inbox, as of the newest status."""

@@ -147,6 +147,27 @@ def test_a_review_side_by_side(world: World, page: Page, tab: Any) -> None:
     tab.wait_for_selector(".diff:not(.sides)")
 
 
+def test_a_decision_far_below(world: World, page: Page, tab: Any) -> None:
+    """An approval below the first screen shows its result, sends the drafts, and N leads on."""
+    world.commit("auth", {OTHER: "".join(f"line {number}\n" for number in range(200))})
+    world.submit("auth")
+    world.in_review("docs", "manual", {"manual.txt": "1\n"})
+    tab.goto(f"{page.origin}/workers/auth")
+    comment_on(tab, "tr.add:has-text('line 190') .no.new", "Why 190?", 1)
+    tab.keyboard.press("a")
+    result = tab.wait_for_selector("#notice dialog:has-text('auth is approved, with 1 comment')")
+    place = result.bounding_box()
+    assert 0 <= place["y"] <= tab.viewport_size["height"] - place["height"]
+    tab.wait_for_selector("#comment-1.sent")
+    assert tab.is_visible("#notice >> text=Next review: docs")
+    assert not violations(tab)
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector("#notice dialog", state="hidden")
+    tab.keyboard.press("N")
+    tab.wait_for_url(f"{page.origin}/workers/docs")
+    assert tab.is_hidden("#next-review")
+
+
 def test_a_review_is_accessible_and_fits(world: World, page: Page, tab: Any) -> None:
     """axe finds nothing serious on a review with comments and marks, nor on compared rounds."""
     two_files(world)

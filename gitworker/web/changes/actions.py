@@ -138,6 +138,7 @@ CHANGES: Mapping[str, Callable[[Site, str, Mapping[str, str]], Notice]] = {
     **{f"workers/{verb}": change for verb, change in review.CHANGES.items()},
 }
 LONG = frozenset({"land"})
+DECISIONS = frozenset({"workers/approve", "workers/land"})
 # The changes that a script answers with the changed part of the review.
 PARTS = frozenset(f"workers/{verb}" for verb in review.CHANGES)
 # The page that a browser without scripts shows after a change.

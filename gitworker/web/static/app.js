@@ -1,4 +1,3 @@
-// Keys, events, an agent's log.
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const on = (type, act) => document.addEventListener(type, act);
@@ -101,7 +100,7 @@ const KEYS = {  // false leaves the key to the browser
   ArrowDown: ({ shiftKey }) => step(1, shiftKey), ArrowUp: ({ shiftKey }) => step(-1, shiftKey),
   c: () => comment(), v: viewed, "?": () => one("#help").showModal(),
 };
-for (const key of "armugil") KEYS[key] = () => decide(key);
+for (const key of [..."armugilN", "Escape"]) KEYS[key] = () => decide(key);
 on("keydown", (event) => {
   const { key, target, ctrlKey } = event;
   const isField = target.matches("input, textarea, select");

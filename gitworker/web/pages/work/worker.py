@@ -37,5 +37,5 @@ def read(ask: Ask) -> dict[str, Any]:
         "seen": (review.round.tip if review else None) if is_whole else ask.query.get("seen"),
         "column": column_of(line) if line else None,
         "undo": find_undoable(ask.service.undo_records(limit=RECORDS_READ), worker),
-        "is_whole": is_whole,
+        "is_whole": is_whole, "following": ask.site.next_review(worker),
     }  # fmt: skip
