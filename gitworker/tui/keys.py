@@ -77,5 +77,5 @@ TABLES = (
 )  # fmt: skip
 WRITING = (
     ("Ctrl+S", "save, or send"), ("Ctrl+T", "send a review as comments only"),
-    ("Esc", "leave without saving"),
+    ("Esc", "leave; the text is kept until you quit"),
 )  # fmt: skip

@@ -65,6 +65,7 @@ class Room(App[int]):
         self.needs: int | None = None
         self.facts: Mapping[str, CardFacts] = {}
         self.outcome: Outcome | None = None
+        self.texts: dict[str, str] = {}  # by their purpose: written, but not accepted yet
         self._changing = 0
         self._lock = threading.Lock()
         self._unseen: list[Outcome] = []  # of changes that have ended
@@ -130,8 +131,8 @@ class Room(App[int]):
         return self._unseen
 
     # ------------------------------------------------------------------ changes
-    def change(self, label: str, change: Callable[[], Outcome]) -> None:
-        """Make a change in a thread and show its outcome."""
+    def change(self, label: str, change: Callable[[], Outcome], *, purpose: str = "") -> None:
+        """Make a change in a thread and show its outcome; if it is refused, its text is kept."""
         with self._lock:
             self._changing += 1
         self.report(Outcome(f"{label} …"))
@@ -144,16 +145,18 @@ class Room(App[int]):
                 found = Outcome(f"{label}: {refusal_words(refusal)}", refusal.hint, True)
             with self._lock:
                 self._unseen.append(found)
-            self.post(partial(self._end_change, found))
+            self.post(partial(self._end_change, found, purpose))
 
         self._changes.submit(work)
 
-    def _end_change(self, found: Outcome) -> None:
+    def _end_change(self, found: Outcome, purpose: str) -> None:
         if self._exit or not self.is_running:
             return  # no person would see it on a screen that is closing
         with self._lock:
             self._changing -= 1
             self._unseen.remove(found)
+        if not found.is_refused:
+            self.texts.pop(purpose, None)
         self.report(found)
         for one, is_first in self.shown():
             if is_first:

@@ -61,7 +61,7 @@ def test_help_names_every_key(world: World) -> None:
         shown = "\n".join("".join(part.text for part in one.parts) for one in room.body.rows)
         for _, keys in TABLES:
             assert [one.effect for one in keys if one.effect not in shown] == []
-        await room.press("end", sees="leave without saving")
+        await room.press("end", sees="leave; the text is kept until you quit")
         await room.press("question_mark", sees="needs you")
 
     play(world, story)

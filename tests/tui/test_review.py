@@ -44,6 +44,45 @@ def test_comments_on_lines(world: World) -> None:
     play(world, story, worker="auth", size=(100, 50))
 
 
+def test_a_text_that_is_left(world: World) -> None:
+    """Esc keeps the text for its own lines; it is shown again until it is saved."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.choose("+def login():")
+        await room.press("c", sees="Comment on src/login.py:1")
+        await room.write("half a sentence", save="escape")
+        await room.press("down", "c", sees="Comment on src/login.py:2")
+        await room.write("", save="escape")
+        await room.press("up", "c", sees="half a sentence")
+        await room.write(", and the rest")
+        await room.see("#1 draft", "┃ half a sentence, and the rest")
+        await room.choose("+def login():")
+        await room.press("c", sees="Comment on src/login.py:1")
+        assert "half" not in room.text()
+        await room.press("escape")
+
+    play(world, story, worker="auth", size=(100, 50))
+
+
+def test_a_refused_text(world: World) -> None:
+    """A text whose change is refused is shown again."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("r", sees="Review of auth")
+        world.approve("auth")
+        world.merge("auth")
+        await room.write("Too late")
+        await room.until(lambda: room.app.outcome and room.app.outcome.is_refused)
+        await room.press("r", sees="Too late")
+        await room.press("escape")
+
+    play(world, story, worker="auth", size=(100, 50))
+
+
 def test_a_round_of_requests(world: World) -> None:
     """A request for changes reaches the author; handled comments are resolved and reopened."""
     in_review(world)

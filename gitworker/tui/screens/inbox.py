@@ -54,11 +54,13 @@ class InboxView(View):
         item, service = self.item, self.room.service
         if item is None:
             return
+        purpose = f"answer {item.source} {item.seq}"
 
         def send(written: Written | None) -> None:
             if written is None:
                 return
-            self.room.change(f"answer {item.source}", lambda: answer(written.text))
+            label = f"answer {item.source}"
+            self.room.change(label, lambda: answer(written.text), purpose=purpose)
 
         def answer(text: str) -> Outcome:
             if not text:
@@ -70,7 +72,7 @@ class InboxView(View):
             return Outcome(f"sent to {item.source}")
 
         heading = [f"Your answer to {item.source}", *item.text.split("\n")[:2]]
-        self.room.push_screen(WriteScreen(heading, ways=["send"]), send)
+        self.room.push_screen(WriteScreen(heading, purpose=purpose, ways=["send"]), send)
 
     def action_acknowledge(self) -> None:
         """Acknowledge the messages up to the one under the cursor."""

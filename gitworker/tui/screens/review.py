@@ -215,9 +215,10 @@ class ReviewView(View):
             if not written.text and not may_be_empty:
                 self.refuse("the text is empty")
                 return
-            self.room.change(label, lambda: change(written.text))
+            self.room.change(label, lambda: change(written.text), purpose=purpose)
 
-        self.room.push_screen(WriteScreen(heading, ways=[way], text=text), end)
+        purpose = f"{self._worker}: {heading[0]}"
+        self.room.push_screen(WriteScreen(heading, purpose=purpose, ways=[way], text=text), end)
 
     def action_drop(self) -> None:
         """Delete the draft under the cursor."""
@@ -309,7 +310,7 @@ class ReviewView(View):
             if written is None:
                 return
             verdict = "commented" if written.is_second else "changes_requested"
-            self.room.change("review", lambda: send(verdict, written.text))
+            self.room.change("review", lambda: send(verdict, written.text), purpose=heading[0])
 
         def send(verdict: str, note: str) -> Outcome:
             return Outcome(review_words(service.send_review(name, verdict=verdict, note=note)))
@@ -317,7 +318,7 @@ class ReviewView(View):
         drafts = self.data.shown.drafts if self.data is not None else 0
         heading = [f"Review of {name}", f"It is sent with your drafts: {drafts}."]
         ways = ["request changes", "send as comments"]
-        self.room.push_screen(WriteScreen(heading, ways=ways), end)
+        self.room.push_screen(WriteScreen(heading, purpose=heading[0], ways=ways), end)
 
     def action_land(self) -> None:
         """Land the work; approve the commit on the screen first if that is still open."""

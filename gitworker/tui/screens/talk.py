@@ -44,10 +44,11 @@ class TalkView(View):
         from gitworker.tui.screens.write import WriteScreen
 
         service, name = self.room.service, self._worker
+        label = f"send to {name}"
 
         def send(written: Written | None) -> None:
             if written is not None:
-                self.room.change(f"send to {name}", lambda: note(written.text))
+                self.room.change(label, lambda: note(written.text), purpose=label)
 
         def note(text: str) -> Outcome:
             if not text:
@@ -55,7 +56,8 @@ class TalkView(View):
             service.send_note(name, text)
             return Outcome(f"sent to {name}")
 
-        self.room.push_screen(WriteScreen([f"Your message to {name}"], ways=["send"]), send)
+        heading = [f"Your message to {name}"]
+        self.room.push_screen(WriteScreen(heading, purpose=label, ways=["send"]), send)
 
     def commands(self) -> Any:
         """Yield the commands of the conversation."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
     from textual.events import Paste
+
+    from gitworker.tui.room import Room
 
 
 class Written(NamedTuple):
@@ -36,7 +38,10 @@ class PlainArea(TextArea):
 
 
 class WriteScreen(ModalScreen[Written | None]):
-    """Asks for a text: `ways` are the words for Ctrl+S and, if there are two, Ctrl+T."""
+    """Asks for a text: `ways` are the words for Ctrl+S and, if there are two, Ctrl+T.
+
+    A text that is left, or whose change is refused, is shown again for the same `purpose`.
+    """
 
     CSS = """
     WriteScreen { align: center middle; background: ansi_default; }
@@ -52,9 +57,11 @@ class WriteScreen(ModalScreen[Written | None]):
         Binding("escape", "leave", "Leave", priority=True),
     ]
 
-    def __init__(self, heading: Sequence[str], *, ways: Sequence[str], text: str = "") -> None:
+    def __init__(
+        self, heading: Sequence[str], *, purpose: str, ways: Sequence[str], text: str = ""
+    ) -> None:
         super().__init__()
-        self._heading, self._ways, self._text = heading, ways, text
+        self._heading, self._purpose, self._ways, self._text = heading, purpose, ways, text
 
     def compose(self) -> ComposeResult:
         """Make the heading, the field and the line of keys."""
@@ -62,7 +69,8 @@ class WriteScreen(ModalScreen[Written | None]):
             heading, keys = RowView(id="heading"), RowView(id="ways")
             heading.can_focus = keys.can_focus = False
             yield heading
-            yield PlainArea(printable(self._text), soft_wrap=True, id="text")
+            text = self._texts.get(self._purpose, self._text)
+            yield PlainArea(printable(text), soft_wrap=True, id="text")
             yield keys
 
     def on_mount(self) -> None:
@@ -85,13 +93,26 @@ class WriteScreen(ModalScreen[Written | None]):
 
     def action_save(self) -> None:
         """Return the text."""
-        self.dismiss(Written(self.query_one(PlainArea).text.strip()))
+        self.dismiss(Written(self._take()))
 
     def action_second(self) -> None:
         """Return the text by the second way, if there is one."""
         if len(self._ways) > 1:
-            self.dismiss(Written(self.query_one(PlainArea).text.strip(), is_second=True))
+            self.dismiss(Written(self._take(), is_second=True))
 
     def action_leave(self) -> None:
-        """Return nothing."""
+        """Return nothing, and keep the text."""
+        self._take()
         self.dismiss(None)
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        return cast("Room", self.app).texts
+
+    def _take(self) -> str:
+        """Return the text; it is kept until a change has accepted it."""
+        text = self.query_one(PlainArea).text.strip()
+        self._texts.pop(self._purpose, None)
+        if text and text != self._text.strip():
+            self._texts[self._purpose] = text
+        return text
