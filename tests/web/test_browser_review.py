@@ -111,7 +111,7 @@ def test_a_review_by_keys_only(world: World, page: Page, tab: Any) -> None:
     tab.keyboard.press("c")
     tab.keyboard.type(" These?")
     tab.keyboard.press("Control+Enter")
-    tab.wait_for_selector("#comment-1 >> text=These?")
+    tab.wait_for_selector("#comment-1 >> text=Which lines? These?")
     tab.keyboard.press("k")
     assert focus(tab).startswith("hunk-")
     tab.keyboard.press("c")
@@ -145,6 +145,19 @@ def test_a_review_side_by_side(world: World, page: Page, tab: Any) -> None:
             assert not violations(tab)
     tab.click("#columns")
     tab.wait_for_selector(".diff:not(.sides)")
+
+
+def test_a_comment_on_a_file_without_lines(world: World, page: Page, tab: Any) -> None:
+    """c on a binary file, or on no file, writes on the change as a whole."""
+    world.commit("auth", {"logo": b"\0\1"})
+    world.submit("auth")
+    tab.goto(f"{page.origin}/workers/auth")
+    for place in ("h3:text-is('logo')", "main"):
+        tab.focus(place)
+        tab.keyboard.press("c")
+        assert focus(tab) == "review-auth-text"
+        assert tab.input_value("#review-auth-text") == ""
+        tab.keyboard.press("Escape")
 
 
 def test_a_decision_far_below(world: World, page: Page, tab: Any) -> None:

@@ -48,15 +48,16 @@ function step(direction, extend) {  // false outside a hunk
   if (rows[next]) pick(rows[next], extend);
 }
 
-function comment(isOld) {  // on the chosen lines, on a hunk's first changed line, or a draft
+function comment(isOld) {  // on lines, a draft, or all
   const here = focused("article.comment, .hunk, article.file");
-  if (!here) return false;
-  if (here.matches("article.comment.draft")) {
+  if (here?.matches("article.comment.draft")) {
     one("details", here).open = true;
-    return one("textarea", here).focus();
+    const draft = one("textarea", here);
+    draft.focus();
+    return draft.setSelectionRange(1e6, 1e6);
   }
-  const file = fileOf(here), form = file && one("form.on", file);
-  if (!form) return false;
+  const file = here && fileOf(here), form = file && one("form.on", file);
+  if (!form) return decide("r");
   const rows = chosen(), { lines, side, text } = form.elements;
   if (!rows.length) rows.push(...all("tr.add, tr.del", here).slice(0, 1));
   const last = rows.at(-1), version = last && number(last, "new") && !isOld ? "new" : "old";
