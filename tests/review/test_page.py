@@ -9,7 +9,7 @@ from gitworker.review.comments.anchors import find_anchors
 from gitworker.review.comments.draft import comment
 from gitworker.review.compare import compare
 from gitworker.review.page.evidence import read_evidence
-from gitworker.review.page.page import read_page
+from gitworker.review.page.page import NO_FILES, read_page
 from gitworker.review.page.page_json import json_page
 from gitworker.review.page.page_text import render_page
 from gitworker.review.page.rules_order import GENERATED
@@ -156,6 +156,14 @@ def test_work_that_was_read_before_its_first_round(world: World) -> None:
         shown = read_page(world.session(), world.worker("auth"), records_look=True)
         assert (shown.round.number, shown.looked) == (1, None)
         assert "+five" in compare(world.session(), "auth").text
+
+
+def test_work_without_files(world: World) -> None:
+    """A page says that the commits change no file."""
+    world.spawn("auth", "login")
+    world.git("commit", "-q", "--allow-empty", "-m", "Build again", cwd=world.path("auth"))
+    world.submit("auth")
+    assert render_page(page(world), width=None, color=False).endswith(f"\n{NO_FILES}")
 
 
 def test_odd_files(world: World) -> None:

@@ -255,6 +255,18 @@ def test_the_conversation(world: World) -> None:
     play(world, story, worker="auth", size=(100, 40))
 
 
+def test_work_without_files(world: World) -> None:
+    """A review of commits without changes says so."""
+    world.spawn("auth", "login")
+    world.git("commit", "-q", "--allow-empty", "-m", "Build again", cwd=world.path("auth"))
+    world.submit("auth")
+
+    async def story(room: Room) -> None:
+        await room.see("the commits change no file")
+
+    play(world, story, worker="auth")
+
+
 def test_a_worker_without_work(world: World) -> None:
     """A worker without a task has no changes to review, and the keys say why."""
     world.working("css", "theme", {"b": "1\n"})

@@ -127,6 +127,18 @@ def test_an_approval_sends_the_drafts(world: World, page: Page) -> None:
     assert [one.comment.state for one in sent] == [CommentState.SENT]
 
 
+def test_the_size_is_above_the_changes(world: World, page: Page) -> None:
+    """The top of the page has the number of files and lines, with a link to the changes."""
+    text = re.sub(r"<[^>]*>", "", page.see("/workers/auth"))
+    assert "Changes 1 file +2 −0" in text
+    world.spawn("docs", "manual")
+    world.git("commit", "-q", "--allow-empty", "-m", "Build again", cwd=world.path("docs"))
+    world.submit("docs")
+    shown = page.see("/workers/docs")
+    assert "the commits change no file" in shown
+    assert 'id="to-changes"' not in shown
+
+
 def test_viewed_marks_fold(world: World, page: Page) -> None:
     """A viewed file is folded, and unfolded by the next round that changes it."""
     assert '<details class="body" open>' in page.see("/workers/auth")

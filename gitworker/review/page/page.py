@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.workers import Worker
 
+NO_FILES = "the commits change no file"
 SOURCE_SINCE = (2, 40)  # git check-attr --source
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.observe.inbox.rules_comments import place_text
 from gitworker.observe.text import BOLD, DIM, age_text, count_text, few_files, one_line, paint
 from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.page import NO_FILES
 from gitworker.rules_text import printable
 from gitworker.states.worker_machine import state_words
 from gitworker.store.reviewing.comments import OLD
@@ -32,6 +33,8 @@ def render_page(page: ReviewPage, *, width: int | None, color: bool) -> str:
     placed: set[int] = set()
     for file in page.files:
         lines += ["", *_file(page, file, text, placed)]
+    if not page.files:
+        lines += ["", NO_FILES]
     rest = [one for one in page.comments if one.comment.id not in placed]
     if rest:
         lines += ["", text.bold("Comments on the whole change and outside the diff")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.observe.inbox.rules_comments import place_text
 from gitworker.observe.text import count_text, few_files
 from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.page import NO_FILES
 from gitworker.review.page.rules_words import changed_words, pairs, split_at
 from gitworker.review.page.shown_changes import ADD, DEL, NOTE, show_changes
 from gitworker.states.worker_machine import state_words
@@ -91,6 +92,8 @@ def review_rows(
     if changes.said:
         rows += [row(), title("Comments on the whole change")]
         rows += [one for said in changes.said for one in _comment(said, width, has_lines=True)]
+    if not changes.files:
+        rows += [row(), row(Part(NO_FILES, DIM))]
     for file in changes.files:
         rows.append(row())
         rows += _file(file, toggled, width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.errors import NotFound
+from gitworker.review.page.page import NO_FILES
 from gitworker.review.page.rules_words import side_by_side
 from gitworker.review.page.shown_changes import NOTE, show_changes
 from gitworker.web.pages.work.colors import painted
@@ -52,7 +53,7 @@ def _show(page: ReviewPage, only: str, *, is_sided: bool) -> dict[str, Any]:
     drafts = sum(not one.comment.message_id for one in page.comments)
     return {
         "changes": changes, "drafts": drafts, "files": files, "is_sided": is_sided,
-        "said": changes.said if not only else (), "side_rows": side_rows,
+        "said": changes.said if not only else (), "side_rows": side_rows, "unchanged": NO_FILES,
     }  # fmt: skip
 
 
