@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.observe.inbox.rules_comments import place_text
 from gitworker.observe.text import BOLD, DIM, age_text, count_text, few_files, one_line, paint
-from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
 from gitworker.rules_text import printable
 from gitworker.states.worker_machine import state_words
@@ -167,18 +166,9 @@ def _hunk(
 
 def _comment(one: Anchored, text: _Text, *, with_lines: bool) -> Iterator[str]:
     comment, place = one.comment, one.comment.place
-    lines = one.lines or place
-    place_words = place_text(
-        lines and lines.path, place and place.side, lines and [lines.first, lines.last]
-    )
-    state = f"{comment.state}, outdated" if one.is_outdated else str(comment.state)
-    author = "you" if is_draft(comment.state) else comment.reviewer
-    yield text.paint(one_line(f"  ┃ {comment.id} {state}: {author} on {place_words}"), NOTED)
+    head = f"  ┃ {comment.id} {comment_state(one)}: {author_and_place(one)}"
+    yield text.paint(one_line(head), NOTED)
     if with_lines and place is not None:
         yield from (f"  ┃ > {one_line(line)}" for line in place.quoted)
     yield from (f"  ┃ {one_line(line)}" for line in comment.text.split("\n"))
-    if comment.answer or comment.handled_commit:
-        commit = f" in {comment.handled_commit[:10]}" if comment.handled_commit else ""
-        yield one_line(f"  ┃ author{commit}: {comment.answer or 'handled'}")
-    if comment.reply:
-        yield one_line(f"  ┃ reopened: {comment.reply}")
+    yield from (f"  ┃ {one_line(words)}" for words in answers(one))

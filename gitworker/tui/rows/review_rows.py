@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.observe.inbox.rules_comments import place_text
 from gitworker.observe.text import count_text, few_files
 from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
 from gitworker.review.page.rules_words import changed_words, pairs, split_at
 from gitworker.review.page.shown_changes import ADD, DEL, NOTE, show_changes
@@ -262,20 +262,9 @@ class LineRow:
 
 def _comment(one: Anchored, width: int, *, has_lines: bool) -> Iterator[AnyRow]:
     comment, place = one.comment, one.comment.place
-    lines = one.lines or place
-    where = place_text(
-        lines and lines.path, place and place.side, lines and [lines.first, lines.last]
-    )
-    state = f"{comment.state}, outdated" if one.is_outdated else str(comment.state)
-    author = "you" if is_draft(comment.state) else comment.reviewer
-    head = Part(f"#{comment.id} {state}", NOTED)
-    yield row(BAR, head, f" {author} on {where}", key=CommentKey(comment.id))
+    head = Part(f"#{comment.id} {comment_state(one)}", NOTED)
+    yield row(BAR, head, f" {author_and_place(one)}", key=CommentKey(comment.id))
     if has_lines and place is not None:
         yield from (row(BAR, Part(f"> {line}", DIM)) for line in place.quoted)
-    yield from paragraphs(comment.text, width=width, indent=BAR)
-    if comment.answer or comment.handled_commit:
-        commit = f" in {comment.handled_commit[:SHORT]}" if comment.handled_commit else ""
-        text = f"author{commit}: {comment.answer or 'handled'}"
+    for text in (comment.text, *answers(one)):
         yield from paragraphs(text, width=width, indent=BAR)
-    if comment.reply:
-        yield from paragraphs(f"reopened: {comment.reply}", width=width, indent=BAR)
