@@ -166,6 +166,19 @@ def test_approve_land_undo(world: World) -> None:
     play(world, story, worker="auth", size=(120, 40))
 
 
+def test_an_approval_that_rebases(world: World) -> None:
+    """The approval's own rebase is not reported as a change of the work."""
+    in_review(world)
+    world.advance({"beside": "1\n"})
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("a", sees="auth is approved")
+        await room.see("auth, approved, u undoes approve")
+
+    play(world, story, worker="auth", size=(120, 40))
+
+
 def test_the_next_review(world: World) -> None:
     """N shows the next work that waits for a review, also after an approval; Esc leads back."""
     for name in ("auth", "docs", "menu"):

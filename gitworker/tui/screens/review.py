@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitworker.journal.undo.records import Record
+    from gitworker.observe.workers.status import WorkerLine
     from gitworker.review.comments.anchors import Anchored
     from gitworker.review.page.page import ReviewPage
     from gitworker.tui.rows.review_rows import ReviewRows
@@ -99,7 +100,7 @@ class ReviewView(View):
             seen: Seen = self.data
             if seen.shown.drafts:
                 parts.append(f"{seen.shown.drafts} to send")
-            if line is not None and line.tip and line.tip.oid != seen.page.round.tip:
+            if line is not None and _has_other_commits(line, seen.page.round.tip):
                 parts.append("other commits than below: Ctrl+R")
             if seen.undo is not None:
                 parts.append(f"u undoes {seen.undo.kind}")
@@ -403,6 +404,11 @@ class ReviewView(View):
     def _restart(self) -> None:
         service, name = self.room.service, self._worker
         self.room.change("start", lambda: restart_outcome(service.restart(name), name))
+
+
+def _has_other_commits(line: WorkerLine, tip: str) -> bool:
+    """Return whether the branch has other commits than a version; an approval only rebases it."""
+    return line.tip is not None and line.tip.oid != tip and not is_approved(line.state)
 
 
 def _is_file(one: AnyRow) -> bool:
