@@ -26,6 +26,7 @@ from gitworker.orchestrator.rules_summary import (
     result_of,
     totals,
 )
+from gitworker.store.records.landings import all_landings
 from gitworker.store.records.screens import read_task_rows
 from gitworker.store.records.task_queue import count_by_status
 from gitworker.store.tasks import StoredTask, find_task, open_dependencies
@@ -106,7 +107,11 @@ def read_summary(
     with session.store.read() as reader:
         names = with_open(reader, scope)
         tasks = [task for name in sorted(names) if (task := find_task(reader, name)) is not None]
-        results = tuple(_result(reader, one, holders.get(one.id), obstacles) for one in tasks)
+        landed_by: dict[str, str] = {one.task_id: one.worker_id for one in all_landings(reader)}
+        results = tuple(
+            _result(reader, one, holders.get(one.id), obstacles, landed_by=landed_by.get(one.id))
+            for one in tasks
+        )
         others = count_others(count_by_status(reader), [one.status for one in tasks])
     return RunSummary(
         results,
@@ -173,12 +178,14 @@ def _holders(picture: Picture) -> dict[str, Slot]:
 
 
 def _result(
-    reader: Reader, task: StoredTask, slot: Slot | None, obstacles: Mapping[str, str]
-) -> TaskResult:
+    reader: Reader, task: StoredTask, slot: Slot | None, obstacles: Mapping[str, str], *,
+    landed_by: str | None = None,
+) -> TaskResult:  # fmt: skip
+    """Return the result of a task; `landed_by` is its worker if that has another task by now."""
     retry_at = task.resume_after_ms
     facts = TaskFacts(
         task.id, task.status,
-        worker=slot.worker.worker_id if slot else task.assigned_agent_id,
+        worker=slot.worker.worker_id if slot else task.assigned_agent_id or landed_by,
         title=task.title,
         error=task.last_error or (slot.worker.last_error if slot else None) or "",
         waits_for=tuple(open_dependencies(reader, task.id))

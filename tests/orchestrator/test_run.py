@@ -143,6 +143,16 @@ def test_everything_lands(world: World) -> None:
     world.require_sound()
 
 
+def test_a_landed_task_keeps_its_worker(world: World) -> None:
+    """The summary names the worker of a task also if it has another task by now."""
+    add(world, "first")
+    add(world, "second", needs=["first"])
+    summary = carry(world, agents=1)
+    assert {one.task: one.worker for one in summary.results} == {
+        "first": "command-1", "second": "command-1",
+    }  # fmt: skip
+
+
 def test_a_plan_is_one_command(world: World) -> None:
     """The tasks of a plan land in their order, and the same command again has nothing to do."""
     plan = world.root.parent / "plan.md"
@@ -150,7 +160,7 @@ def test_a_plan_is_one_command(world: World) -> None:
     (world.root.parent / "agent.sh").write_text(f"#!/bin/sh\n{COMMIT}\n")
     words = ("run", str(plan), "--land", "--", agent_of(world))
     first, again = run_program(world.root, *words), run_program(world.root, *words)
-    assert first.out == "a\tlanded\t-\t\nb\tlanded\tcommand-1\t\n", first
+    assert first.out == "a\tlanded\tcommand-1\t\nb\tlanded\tcommand-1\t\n", first
     assert (again.status, again.out) == (0, first.out), again
     assert world.git("log", "--format=%s", "-3").splitlines() == ["Work", "Work", "Start"]
 
