@@ -88,7 +88,7 @@ def queue_rows(queue: QueueStatus, records: Sequence[ListedRecord], *, now_ms: i
     rows += [one for window in queue.windows for one in _window(window, now_ms)]
     if not queue.windows:
         rows.append(row(Part("  No window yet.", DIM)))
-    rows += [row(), title("Ways back")]
+    rows += [row(), title("Operations that can be undone")]
     rows += [one for listed in records for one in _record(listed, now_ms)]
     if not records:
         rows.append(row(Part("  Nothing can be undone.", DIM)))
