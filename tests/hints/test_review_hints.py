@@ -79,7 +79,9 @@ CASES = {
     "handle-resolved": Case(resolved, W + "review handled 1 -m Yes", W + "review reopen {}"),
     "reopen-sent": Case(sent, W + "review reopen 1", W + "review resolve {}"),
     "resolve-draft": Case(drafted, W + "review resolve 1", W + "review send {}"),
-    "not-the-author": Case(sent, W + "review handled 1 -m Yes", W + "show {}", at="docs"),
+    "not-the-author": Case(
+        sent, W + "review handled 1 -m Yes", W + "review list {}", at="docs", instead=True
+    ),
     "nothing-to-send": Case(reviewed, W + "review send auth", W + "review comment {} -m <text>"),
     "no-such-round": Case(reviewed, W + "review diff auth --round 1..7", W + "review {}"),
     "no-look": Case(reviewed, W + "review diff auth", W + "review {}"),

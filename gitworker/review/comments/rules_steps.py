@@ -61,7 +61,9 @@ def handle_refusal(actor: str, worker: str, number: int) -> GitWorkerError | Non
     if actor == worker or actor in RESERVED:
         return None
     return Refused(
-        f"comment {number} is for worker {worker}", f"git worker show {worker}", code="not_allowed"
+        f"comment {number} is for worker {worker}",
+        f"git worker review list {actor}",
+        code="not_allowed",
     )
 
 
