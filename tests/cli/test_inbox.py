@@ -116,6 +116,17 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     assert run(scene.root, "send", "back", "x", "--reply-to", "99999").status == 4
 
 
+def test_a_review_without_a_note(scene: Scene) -> None:
+    """A review without a note is shown with its task's text, or with the title."""
+    for worker, option in (("auth", "-m"), ("docs", "--title")):
+        ok(scene.root, "spawn", worker, f"of-{worker}", option, "Build the form\n\nAll of it")
+        place = scene.root / "worktrees" / f"of-{worker}"
+        git(place, "commit", "-q", "--allow-empty", "-m", "Work")
+        ok(place, "done")
+    items = run(scene.root, "inbox", "--json").document["items"]
+    assert [one["text"] for one in items] == ["of-auth: Build the form", "of-docs: Build the form"]
+
+
 def test_a_review_in_the_inbox(scene: Scene) -> None:
     """A review is shown with the command that reads it, and the one that approves it."""
     scene.submitted("auth", "login")

@@ -42,7 +42,7 @@ from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
 from gitworker.store.records.run_results import find_run_request
 from gitworker.store.scheduling.usage import used_budgets
-from gitworker.store.tasks import find_task
+from gitworker.store.tasks import find_task, find_task_text
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import all_workers, find_worker
 
@@ -113,7 +113,7 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
     """Return the reason in words: the note, the error, the verdict or the stopped landing."""
     if kind == REVIEW:
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
-        return (review.note if review else "") or worker.task
+        return (review.note if review else "") or _task_words(reader, worker)
     if kind == LANDING:
         if came_by_undo(reader, worker.worker_id, worker.version):
             return f"{worker.task} is approved, and its landing waits for you since an undo"
@@ -130,6 +130,14 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
         lines = () if last.result.failure else last.lines[-1:]  # the reason has its words already
         return ": ".join([reason, *lines])
     return reason
+
+
+def _task_words(reader: Reader, worker: Worker) -> str:
+    """Return the id of the worker's task with its title, or else the first line of its text."""
+    task = find_task(reader, worker.task)
+    text = (task.title if task else "") or find_task_text(reader, worker.task)
+    words = text.strip().partition("\n")[0]
+    return f"{worker.task}: {words}" if words else worker.task
 
 
 def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
