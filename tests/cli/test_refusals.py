@@ -265,11 +265,12 @@ def test_validate_of_no_file(tmp_path: Path) -> None:
 
 
 def test_a_worktree_that_was_deleted(scene: Scene) -> None:
-    """`path` of a worktree that was deleted reports that it does not exist."""
+    """`path` of a worktree that was deleted reports that it is not there, and what helps."""
     shutil.rmtree(scene.spawn("auth", "t1"))
     answer = scene.run("path", "auth")
     assert answer.status == 4
-    assert "does not exist" in answer.err
+    assert "is not at <root>/worktrees/t1: deleted, moved or unmounted" in answer.err
+    assert "hint: git worker cancel auth && git worker undo   # " in answer.err
 
 
 @pytest.mark.parametrize(
