@@ -46,8 +46,7 @@ def test_three_agents_on_one_file(machine: AgentMachine) -> None:
         for agent in left:
             waited = machine.run("wait", agent, "--for", "in_review", "--timeout", "90")
             assert waited.status == 0, machine.log(f"t-{agent}")
-        machine.run("approve", "--all")
-        machine.run("merge", "--all")
+        machine.run("land", "--all")
         left = [agent for agent in left if not machine.root.joinpath(f"{agent}.ok").exists()]
         if not left:
             break
