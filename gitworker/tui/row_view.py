@@ -76,7 +76,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
             found = self._nearest(self.cursor or 0)
         self.cursor = found
         if found is not None and offset is not None and 0 <= offset < self.size.height:
-            self.scroll_to(y=found - offset, animate=False, immediate=True)
+            self._scroll(found - offset)
         elif found is not None:
             self._reveal(found)
         self.refresh()
@@ -120,7 +120,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         size = step * max(1, self.size.height - 1)
         at = min(max((self.cursor or 0) + size, 0), max(0, len(self.rows) - 1))
         top = self.scroll_offset.y + size
-        self.scroll_to(y=top, animate=False, immediate=True)  # else it is drawn twice
+        self._scroll(top)
         found = self._nearest(at)
         if found is not None:
             self._go(found)
@@ -130,7 +130,14 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         found = self._nearest(0 if step < 0 else len(self.rows))
         if found is not None:
             self._go(found)
-        self.scroll_to(y=0 if step < 0 else len(self.rows), animate=False, immediate=True)
+        self._scroll(0 if step < 0 else len(self.rows))
+
+    def _scroll(self, y: int) -> None:
+        """Scroll at once, so that it is drawn only once.
+
+        The scrollbar of rows that did not fill the screen before comes with the next layout.
+        """
+        self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of a region.
@@ -225,9 +232,9 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
     def _reveal(self, at: int) -> None:
         top, height = self.scroll_offset.y, max(1, self.size.height)
         if at < top:
-            self.scroll_to(y=0 if self._is_at_start(at) else at, animate=False, immediate=True)
+            self._scroll(0 if self._is_at_start(at) else at)
         elif at >= top + height:
-            self.scroll_to(y=at - height + 1, animate=False, immediate=True)
+            self._scroll(at - height + 1)
 
     def _is_at_start(self, at: int) -> bool:
         """Return whether no stop is before a row, so that the heading above it is shown."""

@@ -3,6 +3,7 @@
 import os
 
 from gitworker.service import open_repository
+from gitworker.tui.rows.list_rows import text_rows
 from tests.tui.kit import Room, play
 from tests.workers.world import World
 
@@ -59,6 +60,19 @@ def test_a_failed_verification(world: World) -> None:
         await room.press("enter", sees="broken pipe dream")
 
     play(world, story, size=(100, 50))
+
+
+def test_the_end_of_rows_that_come_at_once(world: World) -> None:
+    """The last row is on the screen although there was no scrollbar before these rows."""
+
+    async def story(room: Room) -> None:
+        await room.see("needs you")
+        room.body.show(text_rows(["first"]))
+        room.body.show(text_rows([f"line {number}" for number in range(200)]))
+        room.body.edge(1)
+        assert room.body.scroll_offset.y == 200 - room.body.size.height
+
+    play(world, story)
 
 
 def test_the_log_follows(world: World) -> None:
