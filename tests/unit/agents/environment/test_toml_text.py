@@ -11,6 +11,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**63), 2**63 - 1) | TEXT,
     lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+    max_leaves=8,
 )
 
 

@@ -26,6 +26,7 @@ FOREIGN = {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "m
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
 )
 
 

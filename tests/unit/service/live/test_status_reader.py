@@ -18,13 +18,13 @@ def session(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     return open_session()
 
 
-def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_database(session: Session) -> None:
     """While the database is locked, the status is still read, and commits are published later."""
     worktree = spawned(session, "auth", "skills")
     looker = StatusReader(session, every_subject=True)
     looker.read_again()
     commit(worktree, "a.txt")
-    monkeypatch.setattr("gitworker.store.sqlite.write_gate.GATE_TIMEOUT_MS", 10)
+    session.store.wait_at_most(10)
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         busy = looker.read_again()
