@@ -245,5 +245,6 @@ class _Pages:
         return self._html("needs.html", 200, needs=needs)
 
     async def notices(self, _request: Request) -> Response:
-        """Answer with the results of the changes that took longer."""
-        return self._html("notices.html", 200, notices=self._site.jobs.notices())
+        """Answer with the results of the changes that took longer, and show the newest one."""
+        notices = self._site.jobs.notices()
+        return self._html("late_notices.html", 200, notices=notices, following=None)

@@ -76,6 +76,18 @@ def test_a_result_is_seen_after_an_update(world: World, page: Page, tab: Any) ->
     tab.wait_for_selector("#notice >> text=auth is approved")
 
 
+def test_a_late_result_is_on_the_screen(world: World, page: Page, tab: Any) -> None:
+    """The result of a landing that takes long replaces the message that it is running."""
+    world.git("config", "worker.verify.commands", "sleep 2")
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.keyboard.press("m")
+    tab.wait_for_selector("#notice dialog:has-text('land auth is running')")
+    tab.wait_for_selector("#notice dialog:has-text('auth landed')")
+    assert tab.locator("#notice dialog").count() == 1
+    assert tab.is_visible("#notices >> text=auth landed")
+    assert world.worker("auth").state is WorkerState.COMPLETED
+
+
 def _answer(route: Any, _request: Any, *, status: int) -> None:
     """Answer a request of the browser with an error."""
     route.fulfill(status=status, body="failed")
