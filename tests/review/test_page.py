@@ -15,6 +15,7 @@ from gitworker.review.page.page_text import render_page
 from gitworker.review.page.rules_order import GENERATED
 from gitworker.review.viewed_marks import view
 from gitworker.store.reviewing.rounds import rounds_of
+from tests.cli.kit import ok
 from tests.review.kit import LINES, begin, comments, edited, page, text
 from tests.workers.world import World, wait_until
 
@@ -164,6 +165,16 @@ def test_work_without_files(world: World) -> None:
     world.git("commit", "-q", "--allow-empty", "-m", "Build again", cwd=world.path("auth"))
     world.submit("auth")
     assert render_page(page(world), width=None, color=False).endswith(f"\n{NO_FILES}")
+
+
+def test_work_without_a_verify_run(world: World) -> None:
+    """The page names the command that verifies the work, and then shows its verdict."""
+    world.git("config", "worker.verify.commands", "true")
+    begin(world)
+    command = "no verify run on this commit: git worker verify auth"
+    assert command in ok(world.root, "review", "auth")
+    ok(world.root, "verify", "auth")
+    assert "verify passed" in ok(world.root, "review", "auth")
 
 
 def test_odd_files(world: World) -> None:

@@ -58,6 +58,12 @@ class Evidence(NamedTuple):
     claims: tuple[ClaimOverlap, ...]
     missing: tuple[str, ...]
 
+    def no_run(self, worker: str) -> str:
+        """Return why there is no verify run, with the command that starts one."""
+        if not self.commands:
+            return "no verify commands are set"
+        return f"no verify run on this commit: git worker verify {worker}"
+
 
 def read_evidence(
     session: Session, worker: Worker, commits: Sequence[Oid], paths: Sequence[str]

@@ -101,7 +101,7 @@ def _evidence_lines(page: ReviewPage, found: Evidence) -> Iterator[str]:
         if tail:
             yield f"    log: {run.log}"
     if not found.runs:
-        yield "no verify run on this commit" if found.commands else "no verify commands are set"
+        yield found.no_run(page.worker.worker_id)
     for name, files in found.conflicts:
         yield f"conflicts with {name}: {few_files(files)}"
     if not found.conflicts and not found.missing:

@@ -142,8 +142,7 @@ def _evidence(page: ReviewPage, *, width: int) -> Iterator[AnyRow]:
         )  # fmt: skip
         yield from (row(Part(f"    {line}", DIM)) for line in tail)
     if not found.runs:
-        words = "no verify run on this commit" if found.commands else "no verify commands are set"
-        yield row("  ", words)
+        yield row("  ", found.no_run(page.worker.worker_id))
     for name, files in found.conflicts:
         yield row("  ", Part(f"conflicts with {name}: {few_files(files)}", BAD))
     if not found.conflicts and not found.missing:
