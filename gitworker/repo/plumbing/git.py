@@ -4,7 +4,6 @@ Every call uses the environment of `git_environment`. Settings that the user pas
 kept.
 """
 
-import errno
 import os
 from collections.abc import Mapping, Sequence
 
@@ -304,7 +303,7 @@ def _why_unwritable(directory: str) -> str:
         os.fsync(descriptor)
         disk = os.fstatvfs(descriptor)
         few = disk.f_files > 0 and disk.f_favail < PROBE_INODES  # some systems have no limit
-        return os.strerror(errno.ENOSPC) if few else ""
+        return "No space left on device" if few else ""
     except OSError as error:
         return error.strerror or ""
     finally:
