@@ -3,8 +3,9 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ from tests.workers.world import World, is_at_work, wait_until, without_heartbeat
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 IS_LONG = float(os.environ.get("GITWORKER_TEST_SCALE", "1")) > 1
 # The free space when the command starts: none, or enough for its first steps.
-FREE_KIB = (0, 8, 24, 48, 96, 160) if IS_LONG else (0, 48)
-FREE_INODES = (0, 1, 2, 4, 8, 16) if IS_LONG else (2,)
+FREE_KIB = (0, 8, 24, 48, 96, 160)
+FREE_INODES = (0, 1, 2, 4, 8, 16)
 SPARE_INODES = 200
 CAUSES = ("No space left on device", "Out of diskspace", "disk is full", "must stay free")
 # git removes a worktree that it could not populate: then there is space again, and no reason known.
@@ -28,6 +29,15 @@ UNEXPLAINED = "unable to write file"
 SPARE_KIB = 1024
 
 Prepare = Callable[[Operation], World]
+
+
+def cases(operations: Sequence[Operation], free: Sequence[int]) -> list[Any]:
+    """Return each operation with each amount of free space, or in a short run with one of them."""
+    return [
+        pytest.param(operation, amount, id=f"{operation.name}-{amount}")
+        for number, operation in enumerate(operations)
+        for amount in (free if IS_LONG else free[number % len(free) :][:1])
+    ]
 
 
 @contextlib.contextmanager
@@ -49,8 +59,7 @@ def on_small_disk(world: World, *, spare_inodes: int | None = None) -> Iterator[
             yield disk
 
 
-@pytest.mark.parametrize("free_kib", FREE_KIB)
-@pytest.mark.parametrize("operation", EVERY, ids=[operation.name for operation in EVERY])
+@pytest.mark.parametrize(("operation", "free_kib"), cases(EVERY, FREE_KIB))
 def test_a_full_disk(prepared: Prepare, operation: Operation, free_kib: int) -> None:
     """A command fails with the cause and a file, loses nothing, and the next one succeeds."""
     world = prepared(operation)
@@ -61,8 +70,7 @@ def test_a_full_disk(prepared: Prepare, operation: Operation, free_kib: int) -> 
         require_refused_and_repeated(world, operation, before, free=filler.unlink)
 
 
-@pytest.mark.parametrize("free", FREE_INODES)
-@pytest.mark.parametrize("operation", EVERY, ids=[operation.name for operation in EVERY])
+@pytest.mark.parametrize(("operation", "free"), cases(EVERY, FREE_INODES))
 def test_no_inodes_left(prepared: Prepare, operation: Operation, free: int) -> None:
     """The same on a disk with enough space that cannot hold one more file."""
     world = prepared(operation)

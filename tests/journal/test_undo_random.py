@@ -154,7 +154,7 @@ def test_lives(world: World, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 2 + int(30 * SCALE)))
+@pytest.mark.parametrize("seed", range(2, 2 + int(15 * SCALE)))
 def test_many_lives(world: World, seed: int) -> None:
     """Many of them."""
     live(world, seed)

@@ -126,7 +126,7 @@ def test_lives(world: World, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 2 + int(40 * SCALE)))
+@pytest.mark.parametrize("seed", range(2, 2 + int(20 * SCALE)))
 def test_many_lives(world: World, seed: int) -> None:
     """Many of them."""
     try:

@@ -94,7 +94,7 @@ def test_random_branches(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(SEEDS, SEEDS + int(100 * SCALE), 10))
+@pytest.mark.parametrize("first", range(SEEDS, SEEDS + int(50 * SCALE), 10))
 def test_many_random_branches(tmp_path: Path, first: int) -> None:
     """The same, for more branches and seeds."""
     for seed in range(first, first + 10):

@@ -24,7 +24,7 @@ def test_a_random_history_comes_out_as_in_rebase(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + int(60 * SCALE)))
+@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + int(30 * SCALE)))
 def test_many_random_histories_come_out_as_in_rebase(tmp_path: Path, seed: int) -> None:
     """The same, for more seeds."""
     repo = Repo.make(tmp_path / "repo")
