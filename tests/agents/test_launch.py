@@ -202,7 +202,7 @@ def test_an_unknown_run_holds_its_worker(auth: SupervisedWorker, changed: str) -
 def test_a_worker_without_its_worktree(auth: SupervisedWorker) -> None:
     """A worker without its worktree runs no agent."""
     auth.path.rename(auth.path.with_name("moved"))
-    with pytest.raises(Refused, match="no worktree"):
+    with pytest.raises(Refused, match="the worktree of auth is not at"):
         require_worker(post(auth.world), "auth")
 
 
