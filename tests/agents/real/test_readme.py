@@ -29,8 +29,7 @@ def test_first_screen(hermetic: Path) -> None:
         words = shlex.split(command.removeprefix("$ git worker "), comments=True)
         answer = machine.run(*words)
     assert answer.status == 0, answer
-    assert machine.git("log", "--format=%s", "main").split() == ["Work"] * 3 + [
-        "Add",
-        "tests",
-        "Start",
-    ]
+    rows = sorted(line.split("\t")[:2] for line in answer.out.splitlines() if "\t" in line)
+    assert rows == [["check", "landed"], ["form", "landed"], ["menu", "landed"]]
+    # Two agents that commit nothing on one commit within a second make one and the same commit.
+    assert machine.git("log", "--format=%s", "main").split().count("Work") in (2, 3)
