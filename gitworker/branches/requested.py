@@ -53,12 +53,11 @@ def find_later(session: Session, worker: Worker, tips: BranchTips) -> LaterCommi
     return LaterCommits(Oid(seen[0].commit_oid), min(filter(None, found), key=len, default=()))
 
 
-def require_tip(session: Session, worker: Worker, tips: BranchTips, commit: str) -> None:
-    """Raise Invalid or Conflict unless `commit` names the tip of the worker's branch.
+def require_tip(session: Session, worker: Worker, tips: BranchTips, wanted: Oid) -> None:
+    """Raise Invalid or Conflict unless `wanted` is the tip of the worker's branch.
 
     An approval of an earlier commit could not land: the branch keeps the later ones.
     """
-    wanted = session.git.require_oid(commit)
     if wanted == tips.branch:
         return
     if wanted not in _own_commits(session, worker, tips.branch, tips.target):

@@ -173,6 +173,8 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
         worker = _check(session, name)
     # A landing reports the files that it leaves out itself.
     left_out = None if call.checks else Alongside(lambda: find_left_out(session, worker))
+    # Before the tips: a commit that comes in between is then later than `at`, not unknown.
+    at = session.git.require_oid(call.at) if call.at is not None else None
     tips = read_tips(session, worker)
     stack_base = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, stack_base)
@@ -180,7 +182,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
         session, worker.worker_id, [tips.branch, stack_base.onto], base=tips.target,
         worktree=worker.worktree,
     )  # fmt: skip
-    unrequested = _require_requested(call, worker, tips)
+    unrequested = _require_requested(session, worker, tips, at)
     tips = BranchTips(tips.ref, tips.branch, stack_base.onto)
     own = _OwnPatches(call, tips)
     outcome = replay_onto_target(session, tips, memory=call.memory, exclude=stack_base.exclude)
@@ -304,15 +306,15 @@ def _check_worktree(session: Session, worker: Worker, *, moves: bool) -> None:
         require_on_branch(session.git, owner)
 
 
-def _require_requested(call: _ApproveCall, worker: Worker, tips: BranchTips) -> int:
+def _require_requested(session: Session, worker: Worker, tips: BranchTips, at: Oid | None) -> int:
     """Return how many commits came after the submission; raise Conflict unless `at` covers them."""
-    if call.at is not None:
-        require_tip(call.session, worker, tips, call.at)
-    found = find_later(call.session, worker, tips)
+    if at is not None:
+        require_tip(session, worker, tips, at)
+    found = find_later(session, worker, tips)
     if found is None:
         return 0
-    if call.at is None:
-        raise later_refusal(call.session, worker, tips, found)
+    if at is None:
+        raise later_refusal(session, worker, tips, found)
     return len(found.later)
 
 

@@ -10,6 +10,7 @@ from gitworker.errors import Conflict, Invalid
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.approve import NotApproved, approve_all, waiting_workers
 from gitworker.workers.start import start
+from tests.hints.test_race_hints import put_git
 from tests.workers.world import World, unchanged
 
 
@@ -52,6 +53,19 @@ def test_at_a_foreign_commit(world: World) -> None:
     world.in_review("auth", "login", {"a": "1\n"})
     with unchanged(world, "not_on_branch", Invalid):
         world.approve("auth", at="main")
+
+
+def test_a_commit_while_the_branch_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A branch that is named with --at and moves meanwhile is not called another branch."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    script = (
+        f'case " $* " in *" auth/login^{{commit}} "*)'
+        f" $git -C {place} commit -q --allow-empty -m Late;; esac"
+    )
+    monkeypatch.setenv("PATH", put_git(world, script)["PATH"])
+    approved = world.drive("approve", "auth", "auth/login")
+    assert approved.returncode == 0, approved.stderr
+    assert world.git("log", "-1", "--format=%s", "auth/login") == "Late"
 
 
 @pytest.mark.parametrize("change", ["--amend -q -m Other", "--amend -q --no-edit --author=E<e@x>"])
