@@ -80,7 +80,7 @@ DRIVERS = {
     "jinja2": ("gitworker/web/", True),
     "textual": ("gitworker/tui/", True),
     "rich": ("gitworker/tui/", True),
-    "pygments": ("gitworker/web/", False),
+    "pygments": ("gitworker/review/page/", False),
     "gitworker.store.sqlite": ("gitworker/store/", True),  # others open it by `store.backend`
 }
 # Each takes longer to import than a bare interpreter takes to start.
