@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
     from textual.events import Click
     from textual.geometry import Region
+    from textual.timer import Timer
 
     from gitworker.tui.rows.row import AnyRow
 
 STRIPS_KEPT = 200
+REST_S = 0.05  # rows are coloured once the screen rests, so that no step waits for it
 STYLES: dict[str, Style] = {}
 
 
@@ -57,6 +59,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         self._strips: dict[tuple[int, bool], Strip] = {}
         self._width = 0
         self._style: Style | None = None
+        self._rest: Timer | None = None
 
     def show(self, rows: Sequence[AnyRow]) -> None:
         """Show rows; the cursor stays at its item, also in other rows, and on the screen."""
@@ -184,10 +187,30 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
             if len(self._strips) >= STRIPS_KEPT:
                 self._strips.clear()
             self._strips[known] = strip
+            self._color_later()
             if length > self._width and not known[1]:
                 self._width = length
                 self.call_after_refresh(self._widen)
         return strip
+
+    def _color_later(self) -> None:
+        """Colour the rows of the screen once no new ones come."""
+        if self._rest is None:
+            self._rest = self.set_timer(REST_S, self.color)
+        else:
+            self._rest.reset()
+
+    def color(self) -> None:
+        """Colour the rows of the screen, and draw those that were without colours again."""
+        if self._rest is not None:
+            self._rest.stop()
+            self._rest = None
+        top = self.scroll_offset.y
+        shown = self.rows[top : top + self.size.height]
+        is_new = [one.color() for one in shown]
+        if any(is_new):
+            self._strips.clear()
+            self.refresh()
 
     def _widen(self) -> None:
         self.virtual_size = Size(self._width, len(self.rows))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gitworker.service import open_repository
 from gitworker.workers.cancel import cancel
 from tests.tui.kit import Room, play
@@ -366,3 +368,25 @@ def test_the_mouse(world: World) -> None:
         await room.press("c", sees="Comment on src/login.py:1-2")
 
     play(world, story, size=(100, 40))
+
+
+def test_syntax_colours(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines on the screen get the colours of their language once the screen rests."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    world.in_review("auth", "login", {"login.py": "def login():\n    return 'yes'\n"})
+
+    async def story(room: Room) -> None:
+        await room.see("def login")
+
+        def style_of(text: str) -> set[str]:
+            strips = room.app.screen._compositor.render_strips()
+            return {str(one.style) for strip in strips for one in strip if one.text == text}
+
+        await room.until(lambda: any("yellow" in one for one in style_of("'yes'")))
+        assert any("bold" in one and "green" in one for one in style_of("return"))
+        await room.choose("login.py")
+        await room.press("v", sees="1 of 1 part viewed")
+        await room.press("v", sees="0 of 1 part viewed")
+        await room.until(lambda: any("yellow" in one for one in style_of("'yes'")))
+
+    play(world, story, worker="auth", size=(100, 40))

@@ -9,9 +9,9 @@ from gitworker.observe.text import count_text, few_files
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
-from gitworker.review.page.rules_words import changed_words, pairs, split_at
-from gitworker.review.page.shown_changes import ADD, DEL, NOTE, show_changes
+from gitworker.review.page.shown_changes import show_changes
 from gitworker.states.worker_machine import state_words
+from gitworker.tui.rows.line_rows import ColorCache, HunkLines, LineRow
 from gitworker.tui.rows.list_rows import Verdict
 from gitworker.tui.rows.row import (
     BAD,
@@ -21,11 +21,9 @@ from gitworker.tui.rows.row import (
     HEAD,
     NOTED,
     SHORT,
-    WORD,
     AnyRow,
     Part,
     age,
-    clean,
     paragraphs,
     row,
     title,
@@ -36,12 +34,9 @@ if TYPE_CHECKING:
 
     from gitworker.review.comments.anchors import Anchored
     from gitworker.review.page.page import ReviewPage
-    from gitworker.review.page.rules_words import Range
     from gitworker.review.page.shown_changes import ShownChanges, ShownFile, ShownHunk
 
-SIGNS = {ADD: ("+", GOOD), DEL: ("-", BAD), NOTE: ("\\", DIM)}
 BAR = "  ┃ "
-NO_WORDS = (0, 0)
 
 
 class FileKey(NamedTuple):
@@ -57,20 +52,18 @@ class HunkKey(NamedTuple):
     id: str
 
 
-class LineKey(NamedTuple):
-    """The key of a line; a side on which it does not exist is None."""
-
-    path: str
-    hunk: str
-    old: int | None
-    new: int | None
-    at: int
-
-
 class CommentKey(NamedTuple):
     """The key of a comment's first row."""
 
     number: int
+
+
+class Layout(NamedTuple):
+    """The way to show a review; `toggled` are the files and hunks folded against the default."""
+
+    toggled: Set[str]
+    width: int
+    colors: ColorCache
 
 
 class ReviewRows(NamedTuple):
@@ -82,21 +75,21 @@ class ReviewRows(NamedTuple):
     drafts: int
 
 
-def review_rows(
-    page: ReviewPage, *, viewed: frozenset[str], toggled: Set[str], width: int
-) -> ReviewRows:
-    """Return the rows of a review; `toggled` are the files and hunks folded against the default."""
+def review_rows(page: ReviewPage, *, viewed: frozenset[str], layout: Layout) -> ReviewRows:
+    """Return the rows of a review."""
     page = replace(page, viewed=viewed)
     changes = show_changes(page, limit=1 << 30)
-    rows: list[AnyRow] = [*_head(page, changes), row(), *_evidence(page, width=width)]
+    rows: list[AnyRow] = [*_head(page, changes), row(), *_evidence(page, width=layout.width)]
     if changes.said:
         rows += [row(), title("Comments on the whole change")]
-        rows += [one for said in changes.said for one in _comment(said, width, has_lines=True)]
+        rows += [
+            one for said in changes.said for one in _comment(said, layout.width, has_lines=True)
+        ]
     if not changes.files:
         rows += [row(), row(Part(NO_FILES, DIM))]
     for file in changes.files:
         rows.append(row())
-        rows += _file(file, toggled, width)
+        rows += _file(file, layout)
     comments = {one.comment.id: one for one in page.comments}
     drafts = sum(is_draft(one.comment.state) for one in page.comments)
     return ReviewRows(rows, changes, comments, drafts)
@@ -160,9 +153,9 @@ def is_folded(file: ShownFile, toggled: Set[str]) -> bool:
     return (file.folded is not None or file.is_viewed) != (file.path in toggled)
 
 
-def _file(file: ShownFile, toggled: Set[str], width: int) -> Iterator[AnyRow]:
+def _file(file: ShownFile, layout: Layout) -> Iterator[AnyRow]:
     added, removed = file.counts
-    folded = is_folded(file, toggled)
+    folded = is_folded(file, layout.toggled)
     facts = list(file.facts) + [f"{file.folded}"] * (file.folded is not None)
     facts += ["viewed"] if file.is_viewed else []
     yield row(
@@ -171,92 +164,25 @@ def _file(file: ShownFile, toggled: Set[str], width: int) -> Iterator[AnyRow]:
         key=FileKey(file.path), is_file=True,
     )  # fmt: skip
     for said in file.said:
-        yield from _comment(said, width, has_lines=True)
+        yield from _comment(said, layout.width, has_lines=True)
     if folded:
         return
     for hunk in file.hunks:
-        yield from _hunk(file, hunk, toggled, width)
+        yield from _hunk(file, hunk, layout)
 
 
-def _hunk(file: ShownFile, hunk: ShownHunk, toggled: Set[str], width: int) -> Iterator[AnyRow]:
-    folded = hunk.is_viewed != (hunk.id in toggled)
+def _hunk(file: ShownFile, hunk: ShownHunk, layout: Layout) -> Iterator[AnyRow]:
+    folded = hunk.is_viewed != (hunk.id in layout.toggled)
     yield row(
         Part(f"@@ {hunk.place} @@ {hunk.heading}".rstrip(), HEAD),
         Part("  viewed" if hunk.is_viewed else "", DIM), key=HunkKey(file.path, hunk.id),
     )  # fmt: skip
-    last = hunk.lines[-1]
-    digits = max(len(str(last.old or 0)), len(str(last.new or 0)), 3)
-    shown = _Hunk(file.path, hunk, digits)
+    shown = HunkLines(file.path, hunk, layout.colors)
     for at, line in enumerate(hunk.lines):
         if not folded:
             yield LineRow(shown, at)
         for said in line.said:
-            yield from _comment(said, width, has_lines=folded)
-
-
-class _Hunk:
-    """The lines of a hunk; the words of a line are compared when it is shown."""
-
-    __slots__ = ("_pairs", "_words", "digits", "hunk", "path")
-
-    def __init__(self, path: str, hunk: ShownHunk, digits: int) -> None:
-        self.path, self.hunk, self.digits = path, hunk, digits
-        self._pairs: dict[int, tuple[int, int]] | None = None
-        self._words: dict[int, dict[int, Range]] = {}
-
-    def text(self, at: int) -> str:
-        """Return the text of a line."""
-        return clean(self.hunk.lines[at].text)
-
-    def words(self, at: int) -> Range:
-        """Return the range of a line that differs from its other version."""
-        if self._pairs is None:
-            known = list(pairs([one.kind for one in self.hunk.lines]))
-            self._pairs = {number: both for both in known for number in both}
-        both = self._pairs.get(at)
-        if both is None:
-            return NO_WORDS
-        old, new = both
-        if old not in self._words:
-            found = changed_words([(DEL, self.text(old)), (ADD, self.text(new))])
-            self._words[old] = found
-        return self._words[old].get(both.index(at), NO_WORDS)
-
-
-class LineRow:
-    """A line of a diff as a row. It makes its parts when it is shown: most lines never are."""
-
-    __slots__ = ("_at", "_hunk")
-    is_file = False
-
-    def __init__(self, hunk: _Hunk, at: int) -> None:
-        self._hunk, self._at = hunk, at
-
-    @property
-    def key(self) -> LineKey:
-        """Return the key of the line."""
-        hunk = self._hunk.hunk
-        line = hunk.lines[self._at]
-        return LineKey(self._hunk.path, hunk.id, line.old, line.new, self._at)
-
-    @property
-    def width(self) -> int:
-        """Return about the number of columns."""
-        return len(self._hunk.hunk.lines[self._at].text) + 2 * self._hunk.digits + 3
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return the numbers, the sign, and the text with the words that differ."""
-        line, digits = self._hunk.hunk.lines[self._at], self._hunk.digits
-        sign, style = SIGNS.get(line.kind, (" ", ""))
-        old = "" if line.old is None else str(line.old)
-        new = "" if line.new is None else str(line.new)
-        other = f"{WORD} {style}"
-        words = split_at(self._hunk.text(self._at), *self._hunk.words(self._at))
-        return (
-            Part(f"{old:>{digits}} {new:>{digits}} ", DIM), Part(sign, style),
-            *(Part(one, other if is_word else style) for is_word, one in words),
-        )  # fmt: skip
+            yield from _comment(said, layout.width, has_lines=folded)
 
 
 def _comment(one: Anchored, width: int, *, has_lines: bool) -> Iterator[AnyRow]:

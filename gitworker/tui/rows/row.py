@@ -43,6 +43,9 @@ class AnyRow(Protocol):
     def width(self) -> int:
         """Return about the number of columns."""
 
+    def color(self) -> bool:
+        """Make the colours that take long; return whether there are new ones."""
+
 
 class Row(NamedTuple):
     """One row. `key` is the thing that it shows: j and k stop at rows that have one.
@@ -58,6 +61,10 @@ class Row(NamedTuple):
     def width(self) -> int:
         """Return about the number of columns."""
         return sum(len(part.text) for part in self.parts)
+
+    def color(self) -> bool:
+        """Return that the colours are complete."""
+        return False
 
 
 def row(*parts: str | Part, key: Any = None, is_file: bool = False) -> Row:

@@ -10,6 +10,7 @@ from gitworker.journal.undo.records import find_undoable
 from gitworker.lifecycle.rules import is_approved
 from gitworker.observe.queue.board_columns import next_review
 from gitworker.review.comments.rules_steps import is_draft
+from gitworker.review.page.colors import load_lexers
 from gitworker.service.outcome_words import (
     Outcome,
     landing_outcome,
@@ -17,8 +18,9 @@ from gitworker.service.outcome_words import (
     review_words,
 )
 from gitworker.tui.keys import REVIEW
+from gitworker.tui.rows.line_rows import ColorCache, LineKey
 from gitworker.tui.rows.list_rows import Verdict
-from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, LineKey, review_rows
+from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, Layout, review_rows
 from gitworker.tui.rows.rules_choice import choose_lines
 from gitworker.tui.screens.inbox import restart_outcome
 from gitworker.tui.view import Loaded, View, bindings
@@ -61,12 +63,14 @@ class ReviewView(View):
         self._worker = worker
         self._viewed: frozenset[str] | None = None
         self._toggled: set[str] = set()
+        self._colors = ColorCache()
 
     # ------------------------------------------------------------------ reading
     def read(self, width: int) -> Loaded:
         """Return the rows of the newest round."""
         service = self.room.service
         page = service.review(self._worker, records_look=True)
+        load_lexers(one.patch.path for one in page.files)
         records = service.undo_records(limit=RECORDS_READ)
         seen = self._seen(page, page.viewed, width, find_undoable(records, self._worker))
         return Loaded(seen.shown.rows, seen)
@@ -74,7 +78,8 @@ class ReviewView(View):
     def _seen(
         self, page: ReviewPage, viewed: frozenset[str], width: int, undo: Record | None
     ) -> Seen:
-        shown = review_rows(page, viewed=viewed, toggled=self._toggled, width=width)
+        layout = Layout(self._toggled, width, self._colors)
+        shown = review_rows(page, viewed=viewed, layout=layout)
         return Seen(page, shown, undo)
 
     def loaded(self) -> None:

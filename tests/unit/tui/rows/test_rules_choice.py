@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, LineKey
+from gitworker.tui.rows.line_rows import LineKey
+from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey
 from gitworker.tui.rows.rules_choice import Choice, choose_lines
 
 
