@@ -111,7 +111,7 @@ def find_flaw(owner: OwnershipClaim) -> Flaw | None:
     flaw = _flaw_of_git_file(owner, admin_dir)
     if flaw is not None:
         return flaw
-    if find_place(admin_dir) != os.path.realpath(owner.place):
+    if not _are_same(_named_place(admin_dir), owner.place):
         return Flaw.OTHER_PLACE
     mark = read_worktree_owner(admin_dir) if owner.worker_id else None
     return Flaw.OTHER_WORKER if mark not in (None, (owner.worker_id, owner.task_id)) else None
@@ -200,19 +200,14 @@ def read_head(git: Git, owner: OwnershipClaim) -> Ref | None:
 
 def find_place(admin_dir: str) -> str | None:
     """Return the real path of the worktree that an admin directory names, existing or not."""
-    pointer = _read_line(f"{admin_dir}/gitdir")
-    if not pointer or "\0" in pointer:
-        return None
-    dot_git = os.path.join(admin_dir, pointer)  # relative with worktree.useRelativePaths
-    return os.path.realpath(os.path.dirname(dot_git))
+    place = _named_place(admin_dir)
+    return None if place is None else os.path.realpath(place)
 
 
 def find_named(place: str) -> str | None:
     """Return the real path of the git directory that the `.git` file in `place` names, or None."""
-    line = _read_line(f"{place}/.git")
-    if not line.startswith("gitdir: ") or "\0" in line:
-        return None
-    return os.path.realpath(os.path.join(place, line[len("gitdir: ") :]))
+    named = _named_git_dir(place)
+    return None if named is None else os.path.realpath(named)
 
 
 def has_head(admin_dir: str) -> bool:
@@ -229,7 +224,7 @@ def has_common_dir(admin_dir: str, common_dir: str) -> bool:
     text = _read_line(f"{admin_dir}/commondir")
     if not text or "\0" in text:
         return False
-    return os.path.realpath(os.path.join(admin_dir, text)) == os.path.realpath(common_dir)
+    return _are_same(os.path.join(admin_dir, text), common_dir)
 
 
 def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
@@ -304,16 +299,38 @@ def _flaw_of_git_file(owner: OwnershipClaim, admin_dir: str) -> Flaw | None:
         return Flaw.NO_GIT_FILE
     if stat.S_ISDIR(mode):
         return Flaw.OWN_REPOSITORY
-    named = find_named(owner.place)
+    named = _named_git_dir(owner.place)
     if named is None:
         return Flaw.NO_GIT_FILE
-    if named != os.path.realpath(admin_dir):
+    if not _are_same(named, admin_dir):
         inside = is_inside(owner.common_dir, named)
         return Flaw.OTHER_WORKTREE if inside else Flaw.OTHER_REPOSITORY
     if not os.path.isdir(admin_dir):
         return Flaw.NO_ADMIN_DIR
     is_sound = has_head(admin_dir) and has_common_dir(admin_dir, owner.common_dir)
     return None if is_sound else Flaw.DAMAGED
+
+
+def _named_place(admin_dir: str) -> str | None:
+    """Return the path of the worktree that an admin directory names, as it is written there."""
+    pointer = _read_line(f"{admin_dir}/gitdir")
+    if not pointer or "\0" in pointer:
+        return None
+    dot_git = os.path.join(admin_dir, pointer)  # relative with worktree.useRelativePaths
+    return os.path.dirname(dot_git)
+
+
+def _named_git_dir(place: str) -> str | None:
+    """Return the path of the git directory that the `.git` file in `place` names, as it says."""
+    line = _read_line(f"{place}/.git")
+    if not line.startswith("gitdir: ") or "\0" in line:
+        return None
+    return os.path.join(place, line[len("gitdir: ") :])
+
+
+def _are_same(one: str | None, other: str) -> bool:
+    """Return whether two paths lead to the same place; links are followed if the texts differ."""
+    return one == other or (one is not None and os.path.realpath(one) == os.path.realpath(other))
 
 
 def _read_line(path: str) -> str:
