@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
@@ -21,8 +22,8 @@ from gitworker.web.live import Hub
 from gitworker.web.request import Site
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
+    from types import FrameType
 
     from gitworker.service import Service
 
@@ -51,6 +52,25 @@ class _BoundedProtocol(H11Protocol):
     def _expire(self) -> None:
         if getattr(self, "cycle", None) is None:
             self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Sleeps until it has work to do; uvicorn's own loop looks ten times a second for its end."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def main_loop(self) -> None:
+        """Wait for an interrupt."""
+        self._is_over = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            await self._is_over.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the wait, as the handler of a signal."""
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._is_over.set)
 
 
 def serve(
@@ -88,7 +108,7 @@ def serve(
     )  # fmt: skip
     announce(f"{address}/open?token={access.new_token()}")
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config).run(sockets=[listener])
     finally:
         site.jobs.close()
         _unbind(listener, path)
