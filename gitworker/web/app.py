@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 THREADS = 4
+PARTS_AT_ONCE = 100  # of a page that is sent while it is made; a part is a value or a text between
 EVENT_STREAM = "text/event-stream"
 VIEW, SIDES = "view", "sides"  # the parameter, and the cookie that keeps it
 VIEWS_OF_CHANGES = (SIDES, "one")
@@ -129,12 +130,15 @@ class _Pages:
         except GitWorkerError as error:
             notice = refusal(error)
             values, template, code = {"error": notice}, "error.html", notice.status
-        answer = self._html(
-            template, code, **values, csrf=request.scope["csrf"], last=last, frame=frame,
-            reader=self._site.reader, here=request.url.path,
-            query=str(request.url.query), needs=self._site.count_needs(),
-            notices=self._site.jobs.notices(),
-        )  # fmt: skip
+        values |= {
+            "csrf": request.scope["csrf"], "last": last, "frame": frame,
+            "reader": self._site.reader, "here": request.url.path,
+            "query": str(request.url.query), "needs": self._site.count_needs(),
+            "notices": self._site.jobs.notices(),
+        }  # fmt: skip
+        # The colours of long changes take seconds: a browser shows the rest of the page meanwhile.
+        has_changes = values.get("changes") is not None
+        answer = (self._streamed if has_changes else self._html)(template, code, **values)
         if view in VIEWS_OF_CHANGES:
             answer.set_cookie(VIEW, view, httponly=True, samesite="strict", path="/")
         return answer
@@ -143,6 +147,12 @@ class _Pages:
         self, template: str, code: int, *, headers: Mapping[str, str] | None = None, **values: Any
     ) -> Response:
         return HTMLResponse(self._templates.get_template(template).render(values), code, headers)
+
+    def _streamed(self, template: str, code: int, **values: Any) -> Response:
+        """Answer with a page that is sent while it is made; all that it shows has been read."""
+        page = self._templates.get_template(template).stream(values)
+        page.enable_buffering(PARTS_AT_ONCE)
+        return StreamingResponse(page, code, media_type="text/html")
 
     async def change(self, request: Request) -> Response:
         """Make a change; answer with its notice, or show the page again."""
@@ -183,9 +193,11 @@ class _Pages:
         """Answer with the changed part of a review, and the notice."""
         from gitworker.web.pages.work.changes import read
 
-        only = request.scope["form"].get("file", "")
-        sided = _is_sided(request)
-        values = read(self._site, request.path_params["name"], is_sided=sided, only=only)
+        form, name = request.scope["form"], request.path_params["name"]
+        values = read(
+            self._site, name, is_sided=_is_sided(request), only=form.get("file", ""),
+            keeps=form.get("tip", ""),  # only a viewed mark has it: it changes no line
+        )  # fmt: skip
         is_sent = request.path_params["verb"] == "review"
         focus = {"HX-Trigger-After-Settle": json.dumps({"focusOn": {"id": notice.focus}})}
         return self._html(

@@ -153,6 +153,17 @@ def test_viewed_marks_fold(world: World, page: Page) -> None:
     assert '<details class="body" open>' in page.see("/workers/auth")
 
 
+def test_a_mark_sends_no_lines_again(world: World, page: Page) -> None:
+    """The answer to a mark leaves out the lines on the screen, unless there is a newer tip."""
+    (tip,) = set(re.findall(r'name="tip" value="(\w+)"', page.see("/workers/auth")))
+    kept = page.press("/workers/auth/viewed", path=FILE, tip=tip).text
+    assert "hx-preserve></table>" in kept
+    assert "def" not in kept
+    world.commit("auth", {FILE: "def login():\n    return False\n"})
+    world.submit("auth")
+    assert "False" in page.press("/workers/auth/viewed", path=FILE, tip=tip).text
+
+
 def test_words_that_differ_are_marked(world: World, page: Page) -> None:
     """A line that replaces a similar one has a mark on the words that differ."""
     world.advance({"src/app.py": "print('hello')\nname = load(one, two)\n"})
