@@ -15,6 +15,7 @@ from benchmarks.cases.land import measure_land
 from benchmarks.cases.library import measure_removal, measure_replay
 from benchmarks.cases.mcp import measure_mcp
 from benchmarks.cases.memory import measure_memory
+from benchmarks.cases.page import measure_page
 from benchmarks.cases.queue import measure_landed_removal, measure_queue
 from benchmarks.cases.radar import measure_radar
 from benchmarks.cases.screens import measure_screens
@@ -42,6 +43,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "queue": measure_queue,
     "radar": measure_radar,
     "screens": measure_screens,
+    "page": measure_page,
     "memory": measure_memory,
 }
 

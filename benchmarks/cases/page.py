@@ -1,0 +1,187 @@
+"""The page of `git worker web`: keys, the first byte of a large review, memory and an idle server.
+
+The limits of keys and bytes are those of a machine on which a bare interpreter takes 12 ms. Keys
+need chromium and `make browser-env`.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+from benchmarks.measure import Failed, Sample
+from benchmarks.results import Result, not_measured, shown
+from benchmarks.scene import Scene, commit
+
+WORKERS = 100
+FILES, LINES = 10, 500  # 5,000 changed lines
+ROUNDS = 20
+WITHIN_S = 60.0
+KEYS = 20
+KEY_MS = 100
+COLD_MS, CACHED_MS = 200, 50
+MEMORY_MIB = 45
+IDLE_S = 30.0
+IDLE_PER_CENT = 0.5
+SITE = Path(__file__).resolve().parents[2] / ".browser" / "site"
+FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+# Keep the time from each key to the frame after the count of viewed hunks has changed.
+WATCH = """() => {
+  const count = () => document.querySelector("#review-counts")?.textContent;
+  let pressed = null, before = "";
+  window.took = [];
+  addEventListener("keydown", (event) => { pressed = event.timeStamp; before = count(); }, true);
+  new MutationObserver(() => {
+    if (pressed === null || [undefined, before].includes(count())) return;
+    const since = pressed;
+    pressed = null;
+    requestAnimationFrame(() => took.push(performance.now() - since));
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A running page: its process, its port, and the cookie of a session."""
+
+    pid: int
+    port: int
+    address: str
+    cookie: str
+
+    def first_byte_ms(self, path: str) -> float:
+        """Return the milliseconds from a request to the first byte of the page's text."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=WITHIN_S)) as connection:
+            started = time.perf_counter_ns()
+            connection.request("GET", path, headers={"Cookie": self.cookie})
+            response = connection.getresponse()
+            response.read(1)
+            took = (time.perf_counter_ns() - started) / 1e6
+            response.read()
+            if response.status != 200:
+                raise Failed(f"{path}: status {response.status}")
+            return took
+
+
+def measure_page(scene: Scene) -> Iterator[Result]:
+    """Measure the page of a repository with many workers, one of them with a large review."""
+    root = scene.small_repository("repo")
+    for number in range(WORKERS - 1):
+        scene.spawn(root, f"worker-{number}", f"task-{number}")
+    worktree = scene.spawn(root, "large", "large-task")
+    scene.worker(worktree, "start")
+    for number in range(FILES):
+        text = "".join(f"value_{at} = compute({at})\n" for at in range(LINES))
+        commit(scene, worktree, f"src/module_{number}.py", message="Work", text=text)
+    scene.worker(root, "done", "large")
+    scene.settle()
+    yield from _measure_first_bytes(scene, root)
+    with _serving(scene, root) as server:
+        yield _measure_idle(server)
+        yield _measure_keys(server)
+
+
+@contextmanager
+def _serving(scene: Scene, root: Path) -> Iterator[_Server]:
+    """Run `git worker web` with a session."""
+    process = subprocess.Popen(
+        ["git-worker", "web", "--no-open"], cwd=root, env=dict(scene.env), text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        found = re.search(r":(\d+)(/\S*)", address)
+        if found is None:
+            raise Failed(f"`web` prints no address: {process.communicate()[1][-200:]}")
+        port = int(found[1])
+        with closing(HTTPConnection("127.0.0.1", port, timeout=WITHIN_S)) as connection:
+            connection.request("GET", found[2])
+            response = connection.getresponse()
+            cookie = (response.getheader("set-cookie") or "").partition(";")[0]
+        yield _Server(process.pid, port, address, cookie)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _measure_first_bytes(scene: Scene, root: Path) -> Iterator[Result]:
+    """Measure the review and its changes, as the first page of a server and later."""
+    found: dict[str, list[float]] = {"cold": [], "again": []}
+    for _ in range(scene.count(ROUNDS // 4)):
+        with _serving(scene, root) as server:
+            found["cold"].append(server.first_byte_ms("/workers/large"))
+            found["again"] += [server.first_byte_ms("/workers/large") for _ in range(4)]
+    limits = {"cold": COLD_MS, "again": CACHED_MS}
+    words = {"cold": "the first page of a server", "again": "read again"}
+    for name, times in found.items():
+        sample = Sample(tuple(times))
+        yield Result(
+            f"first byte of a review of {FILES * LINES:,} lines, {words[name]}",
+            f"≤ {limits[name]} ms", sample.median <= limits[name], f"{sample.median:.1f} ms",
+            shown(sample), our_command="GET /workers/large",
+        )  # fmt: skip
+
+
+def _measure_keys(server: _Server) -> Result:
+    """Measure the time from the key that marks a hunk as viewed to the changed count on the page.
+
+    Each time includes the way to the server and back, and the next frame.
+    """
+    name = "from a key to its visible result in a review of 5,000 lines"
+    limit = f"95 % ≤ {KEY_MS} ms"
+    chromium = shutil.which("chromium")
+    if chromium is None or not SITE.is_dir():
+        return not_measured(name, limit, "no chromium, or no `make browser-env`")
+    sys.path.insert(0, str(SITE))
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        tab = browser.new_page()
+        host, _, cookie = f"http://127.0.0.1:{server.port}", "", server.cookie.partition("=")
+        tab.context.add_cookies([{"name": cookie[0], "value": cookie[2], "url": host}])
+        tab.goto(f"{host}/workers/large")
+        tab.wait_for_selector("[id^=hunk-]")
+        tab.evaluate(WATCH)
+        for number in range(KEYS):
+            tab.focus(f"[id^=hunk-] >> nth={number % FILES}")
+            tab.keyboard.press("v")
+            while tab.evaluate("took.length") <= number:  # the page's policy forbids to wait inside
+                tab.wait_for_timeout(20)
+        times = Sample(tuple(tab.evaluate("took")))
+        browser.close()
+    most = sorted(times.times)[int(0.95 * KEYS)]
+    return Result(
+        name, limit, most <= KEY_MS, f"95 % {most:.0f} ms", shown(times),
+        our_command="the key `v` in chromium",
+    )  # fmt: skip
+
+
+def _measure_idle(server: _Server) -> Result:
+    """Measure the share of a processor and the memory of a server that nobody asks."""
+    for path in ("/", "/inbox", "/workers/large", "/queue"):
+        server.first_byte_ms(path)
+    before_s, started = _used_s(server.pid), time.perf_counter()
+    time.sleep(IDLE_S)
+    share = 100 * (_used_s(server.pid) - before_s) / (time.perf_counter() - started)
+    status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
+    (resident,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    mib = int(resident) / 1024
+    return Result(
+        f"`web` with {WORKERS} workers: processor while idle, and memory after four pages",
+        f"< {IDLE_PER_CENT:g} %, ≤ {MEMORY_MIB} MiB", share < IDLE_PER_CENT and mib <= MEMORY_MIB,
+        f"{share:.2f} %, {mib:.0f} MiB", our_command="git-worker web --no-open",
+    )  # fmt: skip
+
+
+def _used_s(pid: int) -> float:
+    """Return the processor time of all threads of a process (Linux)."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks) / 1e9
