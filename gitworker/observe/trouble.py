@@ -6,10 +6,11 @@ from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.workers.rules import (
     has_landed,
     is_at_work,
+    resumes_in_place,
     should_have_worktree,
     waits_for_answer,
 )
-from gitworker.repo.worktrees.trouble import Trouble, find_trouble
+from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
 from gitworker.rules_text import one_line
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -40,6 +41,22 @@ def read_trouble(session: Session, worker: Worker) -> Trouble | None:
     with session.store.read() as reader:
         published = find_tip(reader, worker.ref)
     return find_trouble(
+        session.git, session.repository.common_dir, worker,
+        exists=session.git.find_oid(worker.ref) is not None, published=published,
+    )  # fmt: skip
+
+
+def read_lost_place(
+    session: Session, worker: Worker, *, task_status: TaskStatus | None, is_taken: bool
+) -> Trouble | None:
+    """Return why a failed worker, which can be resumed, does not have its worktree, or None."""
+    if worker.branch is None or not resumes_in_place(
+        worker.state, task_status=task_status, is_taken=is_taken
+    ):
+        return None
+    with session.store.read() as reader:
+        published = find_tip(reader, worker.ref)
+    return find_place_trouble(
         session.git, session.repository.common_dir, worker,
         exists=session.git.find_oid(worker.ref) is not None, published=published,
     )  # fmt: skip

@@ -149,6 +149,39 @@ def test_a_missing_worktree_has_one_hint(world: World, damage: str) -> None:
     assert shown["command"] in [one["command"] for one in items]
 
 
+def to_failed(world: World) -> None:
+    """Let the worker give up."""
+    ok(world.root, "fail", "auth", "-m", "No library")
+
+
+def to_returned(world: World) -> None:
+    """Send the work of the worker back."""
+    world.submit("auth")
+    ok(world.root, "reject", "auth", "-m", "Again")
+
+
+@pytest.mark.parametrize("damage", ["removed", "removed_by_git", "moved_away"])
+@pytest.mark.parametrize("to_state", [to_failed, to_returned])
+def test_work_to_resume_without_its_worktree(
+    world: World, damage: str, to_state: Callable[[World], None]
+) -> None:
+    """status, show and inbox name the command that helps, not a refused `resume`."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    to_state(world)
+    DAMAGES[damage](world, place)
+    refused = run(world.root, "resume", "auth")
+    command = refused.err.strip().rpartition("hint: ")[2]
+    assert refused.status == 1
+    assert named_by_status(world) == command
+    assert ok(world.root, "show", "auth").endswith(f"next: {command}")
+    (item,) = run(world.root, "inbox", "--json").document["items"]
+    assert item["command"] == command
+    assert item["text"].endswith(refused.err.partition("error: ")[2].splitlines()[0])
+    assert follow(world, command).status == 0
+    ok(world.root, "resume", "auth")
+    assert world.worker("auth").state.value == "WORKING"
+
+
 @pytest.mark.parametrize("damage", ["removed", "moved_away"])
 def test_a_missing_worktree_is_made_again(world: World, damage: str) -> None:
     """The command makes it with the staged files and the index; amended commits are kept."""

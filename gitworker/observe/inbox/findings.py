@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import ref_of
 from gitworker.observe.inbox.inbox import InboxItem
-from gitworker.observe.inbox.rules_needs import LANDING, REVIEW, STATE
+from gitworker.observe.inbox.rules_needs import (
+    FAILED,
+    IDLE,
+    LANDING,
+    RETURNED,
+    REVIEW,
+    STALE,
+    STATE,
+)
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader
 
 JUDGED = (REVIEW, LANDING)
+RESUMED = (FAILED, STALE, IDLE, RETURNED)  # their command needs the worktree
 
 
 def troubles_of_others(
@@ -52,10 +61,11 @@ def troubles_of_others(
 def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxItem]:
     """Return the items, each review and landing with the trouble and conflicts of its branch.
 
-    The command for a trouble, or for a parent that is not approved, replaces the item's own, which
-    would be refused. Starts one git process if work waits.
+    Work that is to be resumed gets the trouble of its worktree. The command for a trouble, or for
+    a parent that is not approved, replaces the item's own, which would be refused. Starts one git
+    process if work waits.
     """
-    names = {item.source for item in items if item.kind in JUDGED}
+    names = {item.source for item in items if item.kind in (*JUDGED, *RESUMED)}
     if not names:
         return list(items)
     with session.store.read() as reader:
@@ -74,14 +84,17 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
     }
     found = []
     for item in items:
-        ref = wanted.get(item.source) if item.kind in JUDGED else None
+        ref = wanted.get(item.source) if item.kind in (*JUDGED, *RESUMED) else None
         if ref is None:
             found.append(item)
             continue
         trouble = troubles.get(item.source)
+        if item.kind in RESUMED and not (trouble and trouble.is_of_worktree):
+            found.append(item)
+            continue
         first = parents.get(item.source) if item.kind == REVIEW else None
         words = [item.text, *(one.words for one in (trouble, first) if one)]
-        conflicts = overlaps.get(ref, ())
+        conflicts = overlaps.get(ref, ()) if item.kind in JUDGED else ()
         words += [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]
         command = next((one.command for one in (trouble, first) if one), item.command)
         found.append(item._replace(text="; ".join(words), command=command))

@@ -14,11 +14,12 @@ BLOCKED = "blocked"
 FAILED = "failed"
 LANDING = "landing"
 REVIEW = "review"
+STALE = "stale"
 # The states of a worker in which `hq` has to act, most urgent first.
 NEEDS: Mapping[WorkerState, str] = MappingProxyType(
     {
         WorkerState.FAILED: FAILED,
-        WorkerState.STALE: "stale",
+        WorkerState.STALE: STALE,
         WorkerState.IN_REVIEW: REVIEW,
         WorkerState.APPROVED: LANDING,
     }
@@ -31,7 +32,7 @@ MESSAGE = "message"
 BUDGET = "budget"
 STATE = "branch"  # the state of a branch or worktree, which is no message
 URGENCY = (
-    QUESTION, BLOCKED, FAILED, "stale", BUDGET, PAUSED, IDLE, STATE, RETURNED, REVIEW, LANDING,
+    QUESTION, BLOCKED, FAILED, STALE, BUDGET, PAUSED, IDLE, STATE, RETURNED, REVIEW, LANDING,
     MESSAGE,
 )  # fmt: skip
 # Tasks in these statuses need no agent, so their budget stops nothing.

@@ -231,6 +231,11 @@ def should_have_worktree(state: WorkerState) -> bool:
     return state in SHOULD_HAVE_WORKTREE
 
 
+def resumes_in_place(state: WorkerState, *, task_status: TaskStatus | None, is_taken: bool) -> bool:
+    """Return whether a failed worker can be resumed, for which it needs its worktree."""
+    return state is WorkerState.FAILED and not is_taken and task_status not in ENDED
+
+
 def news_of(
     state: WorkerState,
     *,
@@ -249,7 +254,7 @@ def news_of(
     it waits for, or its last commit.
     """
     if state is WorkerState.FAILED and error:
-        return error
+        return error if trouble is None else f"{error}; {trouble}"
     if trouble is not None:
         return trouble
     if returned is not None and is_returned(state):

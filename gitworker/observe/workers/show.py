@@ -13,7 +13,7 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.trouble import find_open_question, find_pause, read_trouble
+from gitworker.observe.trouble import find_open_question, find_pause, read_lost_place, read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
@@ -185,8 +185,10 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     status = task.status if task else None
     branching = _branching(session, worker)
     paused_at_ms = stored.run.paused_at_ms if stored.run else None
+    taken = task is not None and is_taken(worker.worker_id, task.assigned_agent_id)
     trouble = (
         read_trouble(session, worker)
+        or read_lost_place(session, worker, task_status=status, is_taken=taken)
         or read_unsubmitted(session, worker)
         or find_pause(worker.worker_id, worker.state, paused_at_ms=paused_at_ms)
         or stored.limit
@@ -215,7 +217,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             returned_by=open_reason(returned, branching.tip if branching else None),
             waits_for_author=worker.waits_for_author,
             has_uncommitted=checkout is not None and checkout.has_uncommitted,
-            is_taken=task is not None and is_taken(worker.worker_id, task.assigned_agent_id),
+            is_taken=taken,
             agent_end=stored.run.end if stored.run else None,
             can_repeat=stored.can_repeat,
             reader=Reading(session.actor, session.settings.review_self),

@@ -31,6 +31,7 @@ from gitworker.observe.workers.rules import (
     is_taken,
     news_of,
     next_command,
+    resumes_in_place,
     should_have_worktree,
     shows_subject,
     waits_for,
@@ -38,7 +39,7 @@ from gitworker.observe.workers.rules import (
 )
 from gitworker.repo.history.walk import Tip, read_tips
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.trouble import Trouble, find_trouble
+from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
@@ -239,7 +240,24 @@ def read_troubles(
             )
             if trouble is not None:
                 found[row.worker_id] = trouble
+        elif row.branch and (lost := _lost_place(row, refs, last, session)):
+            found[row.worker_id] = lost
     return found
+
+
+def _lost_place(
+    row: WorkerRow, refs: Mapping[Ref, Oid], last: Mapping[Ref, Oid], session: Session
+) -> Trouble | None:
+    """Return why a failed worker, which can be resumed, does not have its worktree."""
+    taken = is_taken(row.worker_id, row.task_holder)
+    if not row.branch or not resumes_in_place(
+        row.state, task_status=row.task_status, is_taken=taken
+    ):
+        return None
+    ref = ref_of(row.branch)
+    return find_place_trouble(
+        session.git, session.repository.common_dir, row, exists=ref in refs, published=last.get(ref)
+    )
 
 
 def _unsubmitted(

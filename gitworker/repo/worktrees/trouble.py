@@ -24,6 +24,7 @@ from gitworker.rules_text import quoted
 
 REPAIR = "git worker fsck --repair"
 RENAMED = "branch_renamed"
+PLACE_CODES = ("worktree_", "branch_", "wrong_branch")
 REMARK = "   # "  # begins the part of a hint that is no command
 
 
@@ -33,6 +34,11 @@ class Trouble(NamedTuple):
     code: str
     words: str
     command: str
+
+    @property
+    def is_of_worktree(self) -> bool:
+        """Return whether it is about the worktree or the branch, not the agent or its task."""
+        return self.code.startswith(PLACE_CODES)
 
     def refused(self) -> Refused:
         """Return the refusal of a command that the state prevents."""
@@ -57,6 +63,16 @@ def find_trouble(
     if not exists:
         return _missing_branch(git, owner, worker, published)
     return None if owner is None else find_other_head(git, owner)
+
+
+def find_place_trouble(
+    git: Git, common_dir: str, worker: WorkerRecord, *, exists: bool, published: Oid | None
+) -> Trouble | None:
+    """Return why a worker's directory is not its worktree, as `find_trouble` does, or None."""
+    owner = owner_of(common_dir, worker)
+    if owner is None or find_flaw(owner) is None:
+        return None
+    return find_trouble(git, common_dir, worker, exists=exists, published=published)
 
 
 def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
