@@ -22,7 +22,7 @@ from gitworker.tasks.rules_task_list import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
@@ -84,7 +84,7 @@ def read_tasks(
         else:
             open_needs = {row.id: open_needs_of(reader, row.id) for row in rows}
         counts = count_by_project(reader)
-        repeatable = {row.worker_id for row in read_short_rows(reader) if row.can_repeat}
+        repeatable = {row.worker_id: row.can_repeat for row in read_short_rows(reader)}
         return TaskList(
             tuple(
                 _listed(
@@ -135,14 +135,14 @@ def _listed(
     waits_for: tuple[OpenNeed, ...],
     *,
     reading: Reading,
-    repeatable: Collection[str],
+    repeatable: Mapping[str, bool | None],
 ) -> ListedTask:
     if worker is not None and not has_ended(task.status):
         command: str | None = next_command(
             worker.worker_id, worker.state, task_status=task.status, stale_from=worker.stale_from,
             returned_by=worker.returned_by, waits_for_author=worker.waits_for_author,
             is_taken=is_taken(worker.worker_id, task.assigned_agent_id),
-            can_repeat=worker.worker_id in repeatable,
+            can_repeat=repeatable.get(worker.worker_id),
             reader=reading,
         )  # fmt: skip
     else:

@@ -77,7 +77,10 @@ def resume(
     if pid is None and not binds and not process_runs(resumed, this_moment(), session.paths):
         name = worker.worker_id
         session.report(
-            Notice(f"no agent works as {name}; start one: git worker resume {name} -d -- CMD")
+            Notice(
+                f'no agent works as {name}; work there yourself: cd "$(git worker path {name})", or'
+                f" start one: git worker resume {name} -d -- CMD"
+            )
         )
     return resumed
 

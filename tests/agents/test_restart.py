@@ -53,11 +53,30 @@ def test_without_a_known_command(auth: SupervisedWorker) -> None:
     answer = run(auth.world.root, "resume", "auth")
     assert (answer.status, answer.out) == (0, "auth is at work\n")
     hint = "git worker resume auth -d -- CMD"
-    assert f"no agent works as auth; start one: {hint}\n" in answer.err
+    by_person = 'cd "$(git worker path auth)"'
+    report = f"no agent works as auth; work there yourself: {by_person}, or start one: {hint}\n"
+    assert report in answer.err
     assert auth.world.worker("auth").pid is None
     assert run(auth.world.root, "resume", "auth", "-d").status == 2
     assert run(auth.world.root, *hint.split()[2:-1], "sh", "-c", COMMIT).status == 0
     wait_until(lambda: auth.state() == "IN_REVIEW")
+
+
+def test_the_command_after_work_without_an_agent(auth: SupervisedWorker) -> None:
+    """Views name `resume` alone, and a command after it only if an agent ran."""
+    root = auth.world.root
+    for number, words in enumerate(
+        ("git worker resume auth", "git worker resume auth -- <command>")
+    ):
+        if number:
+            auth.exec("exit 3; : --token=hunter2hunter2")  # a secret, so it is not recorded
+        else:
+            assert run(root, "fail", "auth", "-m", "No library").status == 0
+        documents = {verb: run(root, verb, "--json").document for verb in ("status", "inbox")}
+        (worker,), (item,) = documents["status"]["workers"], documents["inbox"]["items"]
+        shown = run(root, "show", "auth", "--json").document["next"]
+        (task,) = run(root, "task", "list", "--json").document["tasks"]
+        assert {worker["next"], item["command"], shown, task["next"]} == {words}
 
 
 def test_the_worker_itself(auth: SupervisedWorker) -> None:

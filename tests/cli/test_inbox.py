@@ -101,7 +101,7 @@ def test_the_inbox_of_hq(scene: Scene) -> None:
     assert rows[-1] == ("message", "back", "By the way")
     question = found[0]
     assert question["command"] == f"git worker send back --reply-to {question['seq']} <text>"
-    assert found[2]["command"] == "git worker resume bad -- <command>"
+    assert found[2]["command"] == "git worker resume bad"
     assert all(item["command"] for item in found)
     ok(scene.root, "spawn", "other", "t1")
     retried = run(scene.root, "inbox", "--json").document["items"][2]

@@ -13,10 +13,10 @@ def test_stopped_tasks(scene: Scene) -> None:
     ok(scene.root, "fail", "auth", "-m", "no idea")
     assert "→ git worker task list failed\n" in run(scene.root, "status").out
     listed = run(scene.root, "task", "list", "failed").out
-    assert listed == "login\tFAILED\tauth\tgit worker resume auth -- <command>\tno idea\n"
+    assert listed == "login\tFAILED\tauth\tgit worker resume auth\tno idea\n"
     rows = [line.split("\t")[:4] for line in ok(scene.root, "task", "list").splitlines()]
     assert rows == [
-        ["login", "FAILED", "auth", "git worker resume auth -- <command>"],
+        ["login", "FAILED", "auth", "git worker resume auth"],
         ["guide", "ASSIGNED", "docs", "git worker exec docs -- <command>"],
     ]
     ok(scene.root, "cancel", "docs")

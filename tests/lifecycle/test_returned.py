@@ -113,9 +113,9 @@ def rejected(world: World) -> None:
 @pytest.mark.parametrize(
     ("way", "reason", "command"),
     [
-        (rejected, "changes requested: more tests", "git worker resume auth -- <command>"),
+        (rejected, "changes requested: more tests", "git worker resume auth"),
         (conflicting, "conflict in README", "git worker sync --as auth"),
-        (unverified, "verification failed: ", "git worker resume auth -- <command>"),
+        (unverified, "verification failed: ", "git worker resume auth"),
     ],
 )
 def test_a_verdict_on_returned_work(
@@ -139,9 +139,9 @@ def test_a_verdict_on_returned_work(
 @pytest.mark.parametrize(
     ("way", "reason", "command"),
     [
-        (rejected, "changes requested: more tests", "git worker resume auth -- <command>"),
+        (rejected, "changes requested: more tests", "git worker resume auth"),
         (conflicting, "conflict in README", "git worker sync --as auth"),
-        (unverified, "verification failed: ", "git worker resume auth -- <command>"),
+        (unverified, "verification failed: ", "git worker resume auth"),
     ],
 )
 def test_freeing_returned_work(

@@ -40,7 +40,7 @@ from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
-from gitworker.store.records.run_results import find_run_request
+from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.scheduling.usage import used_budgets
 from gitworker.store.tasks import find_task, find_task_text
 from gitworker.store.windows import newest_windows
@@ -165,7 +165,7 @@ def _command(reader: Reader, worker: Worker, kind: str, last: LastRun | None) ->
         waits_for_author=worker.waits_for_author,
         is_taken=task is not None and is_taken(name, task.assigned_agent_id),
         agent_end=last.end if last else None,
-        can_repeat=find_run_request(reader, name, worker.task_id) is not None,
+        can_repeat=can_repeat_run(reader, name, worker.task_id),
         reader=Reading(HQ),
     )  # fmt: skip
 

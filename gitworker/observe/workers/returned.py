@@ -79,7 +79,7 @@ def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
     from gitworker.liveness.readings import works_elsewhere  # 10 ms with those below
     from gitworker.liveness.rules_stale import sync_request
     from gitworker.observe.workers.rules import is_taken, next_command
-    from gitworker.store.records.run_results import find_run_request
+    from gitworker.store.records.run_results import can_repeat_run
     from gitworker.store.tasks import find_task
 
     name = worker.worker_id
@@ -91,7 +91,7 @@ def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
         stale_from=worker.stale_from, returned_by=worker.returned_by,
         waits_for_author=worker.waits_for_author,
         is_taken=task is not None and is_taken(name, task.assigned_agent_id),
-        can_repeat=find_run_request(reader, name, worker.task_id) is not None,
+        can_repeat=can_repeat_run(reader, name, worker.task_id),
         reader=reading,
     )  # fmt: skip
 

@@ -70,7 +70,7 @@ RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
     }
 )
 RESUMED_NEXT = "resume {}"
-# Without a known command `resume` would start no agent.
+# An agent ran by a command that is not recorded, so `resume` would start none.
 STARTED_NEXT = "resume {} -- <command>"
 # The worker itself does not review its work: it waits.
 OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
@@ -142,19 +142,19 @@ def next_command(
     has_uncommitted: bool | None = None,
     is_taken: bool = False,
     agent_end: str | None = None,
-    can_repeat: bool = False,
+    can_repeat: bool | None = None,
 ) -> str:
     """Return the command that usually comes next for a worker, for the one who reads it.
 
     Others never hand in the work of a worker at work: they wait for it. `has_uncommitted`: its
     worktree has work that is not committed (None: not known). `is_taken`: another worker has its
     task now. `agent_end`: its agent ended for this reason ("" if it succeeded) and handed nothing
-    in. `can_repeat`: the last command of its task is known.
+    in. `can_repeat`: the last command of its task is known; None: no agent ran on it.
     """
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = stale_from
     is_author = reader.is_author(worker)
-    resumed = RESUMED_NEXT if can_repeat or is_author else STARTED_NEXT
+    resumed = STARTED_NEXT if can_repeat is False and not is_author else RESUMED_NEXT
     if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
     elif state in NEEDS_HELP and (state is WorkerState.FAILED or agent_end != ""):

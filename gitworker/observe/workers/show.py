@@ -43,7 +43,7 @@ from gitworker.store.commits.verify_runs import VerifiedCommit
 from gitworker.store.heartbeats import find_heartbeat
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
-from gitworker.store.records.run_results import find_run_request
+from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_dependencies
 from gitworker.store.workers import all_workers, find_worker
@@ -171,7 +171,7 @@ class _Stored:
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
     run: LastRun | None
-    can_repeat: bool
+    can_repeat: bool | None
     limit: Trouble | None
 
 
@@ -257,7 +257,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
         run=run,
-        can_repeat=find_run_request(reader, name, task_id) is not None,
+        can_repeat=can_repeat_run(reader, name, task_id),
         limit=find_open_question(reader, name, task_id, task.status if task else None)
         or find_limit(reader, worker, task.status if task else None),
     )  # fmt: skip

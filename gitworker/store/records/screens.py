@@ -39,7 +39,7 @@ class WorkerRow(NamedTuple):
     admin_dir: str | None = None
     task_holder: str | None = None
     paused_at_ms: int | None = None  # since when its agent is paused
-    can_repeat: bool = False  # the last command of its task is known
+    can_repeat: bool | None = None  # the last command of its task is known; None: no agent ran
     agent_end: str | None = None  # why its agent ended, and nothing works as the worker since
     lands_on: Ref | None = None  # the branch of its task's workstream; None: the target
 
@@ -63,7 +63,7 @@ class ShortWorkerRow(NamedTuple):
     returned_detail: str | None
     waits_for_author: bool
     task_holder: str | None = None
-    can_repeat: bool = False
+    can_repeat: bool | None = None
     agent_end: str | None = None
 
 
@@ -123,7 +123,8 @@ def _typed(row: Row) -> dict[str, Any]:
         "state": WorkerState(row["state"]),
         "stale_from": WorkerState(row["stale_from"]) if row["stale_from"] else None,
         "task_status": TaskStatus(row["task_status"]) if row["task_status"] else None,
-        **{name: bool(row[name]) for name in ("waits_for_author", "can_repeat")},
+        "waits_for_author": bool(row["waits_for_author"]),
+        "can_repeat": None if row["can_repeat"] is None else bool(row["can_repeat"]),
     }
 
 

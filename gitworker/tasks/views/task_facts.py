@@ -13,7 +13,7 @@ from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
-from gitworker.store.records.run_results import find_run_request
+from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.scheduling.projects import find_project
@@ -111,7 +111,7 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
             stale_from=worker.stale_from, returned_by=worker.returned_by,
             waits_for_author=worker.waits_for_author,
             is_taken=is_taken(worker.worker_id, stored.assigned_agent_id),
-            can_repeat=find_run_request(reader, worker.worker_id, task) is not None,
+            can_repeat=can_repeat_run(reader, worker.worker_id, task),
             reader=Reading(HQ),
         )  # fmt: skip
     retry_in = ""

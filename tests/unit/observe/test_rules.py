@@ -85,12 +85,14 @@ def test_next_command(
 
 @pytest.mark.parametrize("state", [S.FAILED, S.STALE])
 def test_interrupted_work_without_a_known_command(state: WorkerState) -> None:
-    """A `resume` that would start no agent names the place of a command."""
+    """A `resume` that would start no agent names the place of a command, if an agent ran."""
     facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": S.WORKING}
-    assert next_command("auth", state, reader=HQ, **facts) == (
+    assert next_command("auth", state, reader=HQ, can_repeat=False, **facts) == (
         "git worker resume auth -- <command>"
     )
-    assert next_command("auth", state, reader=AUTHOR, **facts) == "git worker resume auth"
+    assert next_command("auth", state, reader=HQ, **facts) == "git worker resume auth"
+    own = next_command("auth", state, reader=AUTHOR, can_repeat=False, **facts)
+    assert own == "git worker resume auth"
 
 
 @pytest.mark.parametrize(
@@ -113,15 +115,19 @@ def test_an_agent_that_ended_without_handing_in(is_dirty: bool | None, command: 
     [
         ("merge_conflict", True, True, "git worker resume auth"),
         ("merge_conflict", True, False, "git worker sync --as auth"),
+        ("merge_conflict", True, None, "git worker sync --as auth"),
         ("merge_conflict", False, True, "git worker wait auth"),
         ("changes_requested", True, True, "git worker resume auth"),
         ("changes_requested", True, False, "git worker resume auth -- <command>"),
+        ("changes_requested", True, None, "git worker resume auth"),
         ("changes_requested", False, True, "git worker wait auth"),
         ("verify_failed", True, True, "git worker resume auth"),
         ("withdrawn", True, True, "git worker resume auth"),
     ],
 )
-def test_the_way_on_of_returned_work(reason: str, waits: bool, repeats: bool, command: str) -> None:
+def test_the_way_on_of_returned_work(
+    reason: str, waits: bool, repeats: bool | None, command: str
+) -> None:
     """Work that waits for its author is resumed; without an agent a conflict needs a sync."""
     facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None}
     facts.update(returned_by=reason, waits_for_author=waits, can_repeat=repeats)

@@ -243,7 +243,7 @@ def test_failed_worker_with_rescued_work(session: Session) -> None:
     fail(session, "auth", reason="no idea")
     lines = screen(read_show(session, worker(session, "auth")))
     assert "error     no idea" in lines
-    assert lines[-1] == "next: git worker resume auth -- <command>"
+    assert lines[-1] == "next: git worker resume auth"
     reset(session, "auth")
     show = read_show(session, worker(session, "auth"))
     assert show.worker.state is WorkerState.IDLE
