@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Scene
 from tests.cli.in_process import run_here
 from tests.cli.kit import Answer, ok
@@ -74,6 +76,18 @@ def test_done_warns_of_conflict_markers(scene: Scene) -> None:
     expected = "auth is in review: 1 commit up to <short>\n"
     assert scene.run("done", "auth") == Answer(0, expected, warning)
     assert "+<<<<<<< HEAD" in scene.run("diff", "auth", "a b").out
+
+
+@pytest.mark.parametrize(("note", "shown"), [([], ""), (["-m", "Fine"], " (Fine)")])
+def test_wait_for_an_approval(scene: Scene, note: list[str], shown: str) -> None:
+    """The answer of `wait` says once that the work is approved, with the reviewer's note."""
+    scene.submitted("auth", "t1")
+    ok(scene.root, "approve", "auth", *note)
+    assert scene.run("wait", "auth") == Answer(0, f"auth is approved{shown}\n", "")
+    ok(scene.root, "merge", "auth")
+    shown = f" (approved{': Fine' if note else ''})"
+    landed = scene.run("wait", "auth", "--for", "landed")
+    assert landed == Answer(0, f"auth has landed{shown}\n", "")
 
 
 def test_approve(scene: Scene) -> None:

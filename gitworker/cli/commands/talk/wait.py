@@ -42,8 +42,9 @@ def command(
     waited = call.service().wait(worker, goal, timeout_s=timeout_s, also={output.OUT: 0})
     verdict = waited.verdict or {}
     words = [str(verdict[key]) for key in ("note", "reason") if verdict.get(key)]
-    if "verdict" in verdict:
-        words.insert(0, str(verdict["verdict"]).replace("_", " "))
+    given = str(verdict.get("verdict", "")).replace("_", " ")
+    if given and not waited.in_words.endswith(f" {given}"):
+        words.insert(0, given)
     shown = f" ({': '.join(words)})" if words else ""
     ended = ", and its agent has ended" if waited.agent_ended else ""
     call.show(f"{waited.in_words}{shown}{ended}", **waited_json(waited))
