@@ -26,6 +26,7 @@ from gitworker.lifecycle.rules import (
     repeats_conflict,
     repeats_failure,
     repeats_review,
+    waits_for_review,
 )
 from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
 from gitworker.lifecycle.state_files import publish_views
@@ -79,6 +80,11 @@ class Submitted:
     commits: int
     conflicts: tuple[str, ...]
     marked: tuple[str, ...] = ()
+
+    @property
+    def waits_for_review(self) -> bool:
+        """Return whether a review is the next step."""
+        return waits_for_review(self.worker.state, self.worker.stale_from)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,12 @@ from tests.cli.in_process import run_here
 from tests.cli.kit import Answer, ok
 from tests.conftest import git
 
+HANDED_IN = (
+    "auth is in review: 1 commit up to <short>\n"
+    "next: git worker review auth   # for a reviewer; the verdict:"
+    " git worker wait auth --for verdict\n"
+)
+
 
 def test_init(scene: Scene) -> None:
     """Init prints the state directory and the target, and can be repeated."""
@@ -39,10 +45,9 @@ def test_start(scene: Scene) -> None:
 
 
 def test_done(scene: Scene) -> None:
-    """Done prints the number of submitted commits, and submit is the same command."""
+    """Done prints the number of commits and the next step, and submit is the same command."""
     scene.commit(scene.working(), "new.txt")
-    expected = "auth is in review: 1 commit up to <short>\n"
-    assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, expected, "")
+    assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, HANDED_IN, "")
 
 
 def test_done_in_the_worktree_commits(scene: Scene) -> None:
@@ -50,7 +55,7 @@ def test_done_in_the_worktree_commits(scene: Scene) -> None:
     worktree = scene.working()
     (worktree / "left").write_text("over\n")
     answer = scene.run("done", "--commit", "-m", "Write it", cwd=worktree)
-    assert answer == Answer(0, "auth is in review: 1 commit up to <short>\n", "")
+    assert answer == Answer(0, HANDED_IN, "")
     assert git(worktree, "log", "-1", "--format=%s") == "Write it"
 
 
@@ -62,8 +67,7 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
         "warning: the branch conflicts with the target in:\n  README\n"
         "hint: git worker sync --as auth\n"
     )
-    expected = "auth is in review: 1 commit up to <short>\n"
-    assert scene.run("done", "auth") == Answer(0, expected, warning)
+    assert scene.run("done", "auth") == Answer(0, HANDED_IN, warning)
 
 
 def test_done_warns_of_conflict_markers(scene: Scene) -> None:
@@ -73,8 +77,7 @@ def test_done_warns_of_conflict_markers(scene: Scene) -> None:
         "warning: conflict markers (<<<<<<<) are committed in:\n  a b\n"
         "hint: git worker diff auth 'a b'\n"
     )
-    expected = "auth is in review: 1 commit up to <short>\n"
-    assert scene.run("done", "auth") == Answer(0, expected, warning)
+    assert scene.run("done", "auth") == Answer(0, HANDED_IN, warning)
     assert "+<<<<<<< HEAD" in scene.run("diff", "auth", "a b").out
 
 

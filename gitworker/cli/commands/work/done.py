@@ -1,5 +1,9 @@
 """git worker done."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from gitworker.cli import output
@@ -11,6 +15,9 @@ from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
 from gitworker.rules_text import quoted
 from gitworker.service.results import submitted_json
 from gitworker.service.service import Service
+
+if TYPE_CHECKING:
+    from gitworker.workers.submit import Submitted
 
 MARKED_AT_MOST = 3  # files that a hint names
 
@@ -40,7 +47,8 @@ def command(
     The worker is in review then. Refused if there is uncommitted work (--commit commits it), if the
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
     with the target, and if conflict markers are committed in a file that it changes. In review,
-    new commits or a new note renew the request; without either, nothing changes.
+    new commits or a new note renew the request; without either, nothing changes. Prints the
+    reviewer's next command.
 
     --push then publishes the branch under its own name: to --remote, or else to the remote for
     landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
@@ -85,7 +93,7 @@ def command(
     published = f", published to {place}" if place and error is None else ""
     call.show(
         f"{done.worker.in_words}:"
-        f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}",
+        f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}{_next(done)}",
         **fields,
     )
     if error is None:
@@ -93,6 +101,17 @@ def command(
     if not call.as_json:
         output.complain(error, about="handed in, but not published")
     return 1
+
+
+def _next(done: Submitted) -> str:
+    """Return a line with the next step, which is a review; "" without a review."""
+    if not done.waits_for_review:
+        return ""
+    name = done.worker.worker_id
+    return (
+        f"\nnext: git worker review {name}   # for a reviewer; the verdict:"
+        f" git worker wait {name} --for verdict"
+    )
 
 
 def _publish(service: Service, worker: str, remote: str) -> GitWorkerError | None:
