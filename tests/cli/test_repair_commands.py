@@ -2,6 +2,7 @@
 
 import re
 
+from gitworker.cli.commands.repair.undo_list import render_records
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok
 from tests.conftest import git
@@ -59,7 +60,8 @@ def test_wrong_words(scene: Scene) -> None:
         "error: operation 3 cannot be undone: there is no such operation to undo\n"
         "hint: git worker undo --list\n",
     )
-    assert scene.run("undo", "--list").out == "there is nothing to undo\n"
+    assert scene.run("undo", "--list") == Answer(0, "", ""), "bare rows on a pipe, as other lists"
+    assert render_records([], width=80, color=False) == "there is nothing to undo"
 
 
 def test_fsck(scene: Scene) -> None:

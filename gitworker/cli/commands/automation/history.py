@@ -17,7 +17,8 @@ def command(call: CommandLine, name: str, limit: int) -> None:
     """List the runs of an automation, newest first.
 
     Shows the trigger and the outcome of each run, and why one failed or was skipped. --json adds
-    the event, the output of the steps, the prompt and the answer.
+    the event, the output of the steps, the prompt and the answer. On a pipe the columns are
+    separated by tabs and have no heading.
 
     \b
       git worker automation history nightly -n 5

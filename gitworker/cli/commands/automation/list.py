@@ -12,7 +12,8 @@ from gitworker.cli.options import GitworkerCommand
 def command(call: CommandLine) -> None:
     """List the automations, one row each.
 
-    Shows the trigger, the action, the next time and the last run.
+    Shows the trigger, the action, the next time and the last run. On a pipe the columns are
+    separated by tabs and have no heading.
 
     \b
       git worker automation list

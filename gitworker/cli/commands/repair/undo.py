@@ -27,14 +27,15 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
     reason. If you can repair the cause, for example a file in the way, nothing is skipped: the
     error names the command that helps. Nor is anything skipped to undo an older landing, or an
     operation of another caller: the error names its number. --list numbers all of them and shows
-    which ones can be undone now. The worker returns to its state before the operation. A landing is
-    undone as a whole: the target moves back over all work of the same fast-forward, its checkout
-    with it, and the workers are APPROVED again, with branch, worktree and uncommitted work as
-    before. This is refused once other work has landed or was committed on top, a remote has it, or
-    another worker's branch begins there; the error then suggests `git revert` with the commits. The
-    removal of one landed worktree can be undone by its own number. An adoption can be undone until
-    its worker has begun. After a gc, the rescue refs can be restored as long as git keeps their
-    commits. A stop is not undone: `git worker resume` takes the work up.
+    age, operation, workers, caller, rescue ref, and whether it can be undone now; on a pipe the
+    columns are separated by tabs and have no heading. The worker returns to its state before the
+    operation. A landing is undone as a whole: the target moves back over all work of the same
+    fast-forward, its checkout with it, and the workers are APPROVED again, with branch, worktree
+    and uncommitted work as before. This is refused once other work has landed or was committed on
+    top, a remote has it, or another worker's branch begins there; the error then suggests `git
+    revert` with the commits. The removal of one landed worktree can be undone by its own number. An
+    adoption can be undone until its worker has begun. After a gc, the rescue refs can be restored
+    as long as git keeps their commits. A stop is not undone: `git worker resume` takes the work up.
 
     \b
       git worker undo

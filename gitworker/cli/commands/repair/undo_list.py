@@ -13,8 +13,6 @@ HEAD = ("N", "AGO", "OPERATION", "WORKERS", "BY", "RESCUE", "NOW")
 
 def render_records(found: list[ListedRecord], *, width: int | None, color: bool) -> str:
     """Return a table, newest first; without a width, rows separated by tabs for scripts."""
-    if not found:
-        return "there is nothing to undo"
     now = clock.now_ms()
     rows = [
         (
@@ -30,6 +28,8 @@ def render_records(found: list[ListedRecord], *, width: int | None, color: bool)
     ]
     if width is None:
         return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    if not rows:
+        return "there is nothing to undo"
     return "\n".join(table(HEAD, rows, width=width, color=color))
 
 

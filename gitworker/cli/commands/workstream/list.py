@@ -14,7 +14,8 @@ def command(call: CommandLine, every: bool) -> None:
     """List the workstreams, one row each.
 
     Shows the state, the completed tasks, the time since the first task started, and the tasks by
-    status. --json adds retries, tokens and times.
+    status. --json adds retries, tokens and times. On a pipe the columns are separated by tabs and
+    have no heading.
 
     \b
       git worker workstream list --all

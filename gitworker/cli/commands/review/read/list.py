@@ -15,7 +15,8 @@ def command(call: CommandLine, worker: str | None) -> None:
 
     Without a worker, the comments on the present tasks of all workers. READ shows whether the
     author has read a comment. The place is the present one; a comment whose lines have changed is
-    outdated and keeps its first place.
+    outdated and keeps its first place. On a pipe the columns are separated by tabs and have no
+    heading.
 
     \b
       git worker review list
