@@ -9,6 +9,7 @@ from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.states.task_machine import has_ended, status_label
+from gitworker.store.records.landings import all_landings, landed_by
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
 from gitworker.store.records.task_needs import all_open_needs, open_needs_of
 from gitworker.store.records.task_queue import count_by_project
@@ -84,12 +85,17 @@ def read_tasks(
         else:
             open_needs = {row.id: open_needs_of(reader, row.id) for row in rows}
         counts = count_by_project(reader)
+        if limit is None:
+            landers: dict[str, str] = {one.task_id: one.worker_id for one in all_landings(reader)}
+        else:
+            landers = landed_by(reader, [row.id for row in rows if _was_left(row, workers)])
         repeatable = {row.worker_id: row.can_repeat for row in read_short_rows(reader)}
         return TaskList(
             tuple(
                 _listed(
                     task,
                     workers.get(task.id),
+                    landers.get(task.id),
                     tuple(open_needs.get(task.id, ())),
                     reading=reading,
                     repeatable=repeatable,
@@ -99,6 +105,12 @@ def read_tasks(
             sum(counts[one].get(status, 0) for one in counts for status in wanted
                 if project in (None, one)),
         )  # fmt: skip
+
+
+def _was_left(task: TaskRow, workers: Mapping[str, Worker]) -> bool:
+    """Return whether the worker of a landed task may have another one by now."""
+    is_known = task.id in workers or task.assigned_agent_id is not None
+    return has_ended(task.status) and not is_known
 
 
 def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
@@ -132,6 +144,7 @@ def json_tasks(found: TaskList) -> dict[str, Any]:
 def _listed(
     task: TaskRow,
     worker: Worker | None,
+    lander: str | None,
     waits_for: tuple[OpenNeed, ...],
     *,
     reading: Reading,
@@ -153,11 +166,11 @@ def _listed(
             retries_left=bool(task.retries_left),
             held=bool(task.held),
         )
+    holder = worker.worker_id if worker else task.assigned_agent_id or lander
     reason = "is held back" if task.held else task.last_error or ""
     if waits_for:
         reason = f"waits for {blocked_by_text(waits_for)}"
     return ListedTask(
         task.id, task.title, task.status, task.status_changed_at_ms,
-        worker.worker_id if worker else task.assigned_agent_id, command, reason, waits_for,
-        task.project_id,
+        holder, command, reason, waits_for, task.project_id,
     )  # fmt: skip

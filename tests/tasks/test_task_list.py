@@ -2,8 +2,23 @@
 
 from gitworker.model.task import TaskStatus
 from gitworker.tasks.task_list import json_tasks, read_tasks, render_tasks
+from gitworker.workers.cancel import cancel
 from tests.tasks.test_queue import add
 from tests.workers.world import World
+
+
+def test_a_landed_task_keeps_its_worker(world: World) -> None:
+    """A landed task is listed with the worker that did it, also if that has another task by now."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    world.spawn("auth", "menu")
+    for limit in (None, 9):
+        found = read_tasks(world.session(), limit=limit).tasks
+        assert {one.task: one.worker for one in found} == {"login": "auth", "menu": "auth"}
+    cancel(world.session(), "auth")
+    for limit in (None, 9):
+        found = read_tasks(world.session(), limit=limit).tasks
+        assert {one.task: one.worker for one in found}["login"] == "auth"
 
 
 def test_the_order_and_a_page(world: World) -> None:

@@ -1,5 +1,7 @@
 """Landings as stored: one row for each worker's task that the target received."""
 
+import json
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
@@ -41,6 +43,14 @@ def all_landings(reader: Reader) -> list[Landing]:
 def landings_on(reader: Reader, target: Ref) -> list[Landing]:
     """Return the landings on one target that were not undone, oldest first."""
     return [_landing(row) for row in reader.rows("landings.on_target", target=target)]
+
+
+def landed_by(reader: Reader, tasks: Collection[str]) -> dict[str, str]:
+    """Return the worker that landed each of these tasks, at a cost for tasks times workers."""
+    if not tasks:
+        return {}
+    rows = reader.rows("landings.of_tasks", tasks=json.dumps(list(tasks)))
+    return {row["task_id"]: row["worker_id"] for row in rows}
 
 
 def find_landing(reader: Reader, worker: str, task: str | None) -> Landing | None:

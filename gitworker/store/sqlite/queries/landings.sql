@@ -11,6 +11,12 @@ UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undo
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
 FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
+-- name: of_tasks — the workers that landed some of these tasks, oldest landing first
+SELECT l.task_id, l.worker_id FROM json_each(:tasks) AS t CROSS JOIN workers AS w
+CROSS JOIN landings AS l INDEXED BY idx_landings_worker
+    ON l.worker_id = w.worker_id AND l.task_id = t.value AND l.undone_at_ms IS NULL
+ORDER BY l.id;
+
 -- name: on_target — the landings on one target that were not undone, oldest first
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
 FROM landings INDEXED BY idx_landings_target
