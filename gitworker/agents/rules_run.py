@@ -104,10 +104,21 @@ def may_restart(state: str, *, stale_from: str | None) -> bool:
 
 
 def next_after_order(
-    worker: str, command: str, state: str, *, stale_from: str | None, has_ended: bool
+    worker: str,
+    command: str,
+    state: str,
+    *,
+    stale_from: str | None,
+    has_ended: bool,
+    presumed_for_ms: int = 0,
 ) -> str:
-    """Return the command after an order: it shows the effect, or helps if the agent has ended."""
+    """Return the command after an order: it shows the effect, or helps if the agent has ended.
+
+    One that has ended still counts as alive for `presumed_for_ms`, so the command waits for that.
+    """
     if has_ended and may_restart(state, stale_from=stale_from):
+        if (left_s := -(-presumed_for_ms // 1000)) > 0:
+            return f"sleep {left_s} && git worker resume {worker}"
         return f"git worker resume {worker}"
     verb = "continue" if command == PAUSE and not has_ended else "show"
     return f"git worker {verb} {worker}"

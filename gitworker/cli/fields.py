@@ -5,7 +5,6 @@ from __future__ import annotations
 TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
     from gitworker.model.outcome import LeftOut
-    from gitworker.service.talk import Order
     from gitworker.workers.cancel import FreedWorker
 
 SHORT = 10
@@ -30,13 +29,6 @@ def freed_text(freed: FreedWorker) -> str:
     if freed.task_id is not None:
         lines.append("undo: git worker undo")
     return "\n".join(lines)
-
-
-def order_text(order: Order, verb: str) -> str:
-    """Return the recipient of an order, or that its agent has ended, and the next command."""
-    if order.id is None:
-        return f"no agent of {order.worker} is running, so nothing was sent; next: {order.next}"
-    return f"sent {verb} to the agent of {order.worker}; next: {order.next}"
 
 
 def left_out_text(left_out: LeftOut) -> str:

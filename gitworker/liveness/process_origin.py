@@ -26,6 +26,12 @@ def origin_of(row: Run | Worker) -> Origin:
     return (row.host, row.boot_id, row.pid_ns)
 
 
+def is_of_earlier_boot(origin: Origin) -> bool:
+    """Return whether a process of an origin ended with an earlier boot of this machine."""
+    (host, boot, _), (our_host, our_boot, _) = origin, this_origin()
+    return None not in (host, boot, our_boot) and host == our_host and boot != our_boot
+
+
 def is_local(origin: Origin, here: Origin | None = None) -> bool:
     """Return whether pids of an origin can be looked up here; an unknown part does not match.
 

@@ -6,7 +6,7 @@ Imports little, since it is used before an agent starts.
 from __future__ import annotations
 
 from gitworker.liveness.life_lock import is_life_locked
-from gitworker.liveness.process_origin import is_local, origin_of
+from gitworker.liveness.process_origin import is_local, is_of_earlier_boot, origin_of
 from gitworker.processes.table import find_start, is_running
 from gitworker.store.heartbeats import find_heartbeat
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader
     from gitworker.store.records.runs import Run
+    from gitworker.store.workers import Worker
 
 
 def living_agent(reader: Reader, paths: StatePaths, run: Run | None) -> int | None:
@@ -62,6 +63,16 @@ def presumed_for_ms(reader: Reader, paths: StatePaths, run: Run | None) -> int:
     if run is None or is_local(origin_of(run)) or is_life_locked(paths, run.worker_id):
         return 0
     return max(0, fresh_for_ms(reader, run.worker_id, fresh_ms=FRESH_MS))
+
+
+def ended_by_reboot(paths: StatePaths, process: Run | Worker) -> bool:
+    """Return whether the process of a run or worker is of an earlier boot, so no order reaches it.
+
+    Another machine with our host name may share the directory: a held lock proves that it lives.
+    """
+    if process.pid is None or not is_of_earlier_boot(origin_of(process)):
+        return False
+    return not is_life_locked(paths, process.worker_id)
 
 
 def fresh_for_ms(reader: Reader, worker: str, *, fresh_ms: int) -> int:

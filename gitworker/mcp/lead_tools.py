@@ -166,7 +166,7 @@ def _cancel(desk: Desk, arguments: dict[str, Any]) -> Answer:
 def _stop(desk: Desk, arguments: dict[str, Any]) -> Answer:
     name = arguments["worker"]
     order = desk.service.order(name, "stop", reason=arguments.get("reason", ""))
-    return Answer(f"sent stop to the agent of {name}", as_json(order))
+    return Answer(order.text("stop"), as_json(order))
 
 
 def _undo(desk: Desk, arguments: dict[str, Any]) -> Answer:

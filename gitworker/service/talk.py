@@ -20,8 +20,8 @@ NOTE = "x-note"
 class Order(NamedTuple):
     """A `cmd` message to a worker's agent; `has_agent`: a supervisor will carry it out.
 
-    Without `id` nothing was sent, because the agent has ended. `next` is the command that shows the
-    effect, or that helps.
+    Without `id` nothing was sent, because the agent has ended; `was_rebooted`: with an earlier boot
+    of this machine. `next` is the command that shows the effect, or that helps.
     """
 
     id: str | None
@@ -29,6 +29,17 @@ class Order(NamedTuple):
     command: str
     has_agent: bool
     next: str
+    was_rebooted: bool = False
+
+    def text(self, verb: str) -> str:
+        """Return the recipient, or why nothing was sent, and the next command."""
+        result = f"sent {verb} to the agent of {self.worker}"
+        if self.was_rebooted:
+            ended = "was a process of an earlier boot of this machine"
+            result = f"the agent of {self.worker} {ended}, so nothing was sent"
+        elif self.id is None:
+            result = f"no agent of {self.worker} is running, so nothing was sent"
+        return f"{result}; next: {self.next}"
 
 
 class TalkMethods(MessageMethods):
@@ -149,7 +160,11 @@ class TalkMethods(MessageMethods):
         from gitworker.agents.rules_run import next_after_order
         from gitworker.bus.publish import json_text
         from gitworker.bus.send import MessageDraft
-        from gitworker.liveness.supervised_agent import has_run_to_its_end
+        from gitworker.liveness.supervised_agent import (
+            ended_by_reboot,
+            has_run_to_its_end,
+            presumed_for_ms,
+        )
         from gitworker.observe.workers.rules import is_free
         from gitworker.store.records.runs import find_latest_run
 
@@ -160,15 +175,18 @@ class TalkMethods(MessageMethods):
             name = found.worker_id
             with session.store.read() as reader:
                 run = find_latest_run(reader, name)
+                presumed_ms = presumed_for_ms(reader, session.paths, run)
             has_agent = run is not None and run.ended_at_ms is None
-            has_ended = is_free(found.state) or has_run_to_its_end(
-                run, task=found.task_id, pid=found.pid
-            )
+            process = run if run is not None and has_agent else found
+            was_rebooted = ended_by_reboot(session.paths, process)
+            has_ended = was_rebooted or is_free(found.state)
+            has_ended |= has_run_to_its_end(run, task=found.task_id, pid=found.pid)
             follow = next_after_order(
-                name, command, found.state, stale_from=found.stale_from, has_ended=has_ended
-            )
+                name, command, found.state, stale_from=found.stale_from, has_ended=has_ended,
+                presumed_for_ms=presumed_ms if has_agent and was_rebooted else 0,
+            )  # fmt: skip
             if has_ended:
-                return Order(None, name, command, False, follow)
+                return Order(None, name, command, False, follow, was_rebooted)
             if not has_agent:
                 text = f"no supervisor of {name} is running: its agent reads this in its inbox"
                 session.report(Notice(text))

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import time
 
 import pytest
 
@@ -152,6 +154,32 @@ def test_verbs_reach_the_agent(auth: SupervisedWorker) -> None:
     assert answer == Answer(0, nothing, "")
     assert run(root, "stop", "auth", "--json").document["id"] is None
     assert len(auth.world.messages("cmd")) == before
+
+
+@pytest.mark.parametrize("age_s", [85, 300])
+def test_an_agent_of_an_earlier_boot(auth: SupervisedWorker, age_s: int) -> None:
+    """After a reboot no order is sent; the answer names the command that continues the work."""
+    world = auth.world
+    ok(world.root, "exec", "auth", "-d", "--", "sleep", "600")
+    ((agent, supervisor),) = world.query("SELECT pid, supervisor_pid FROM runs")
+    for pid in (supervisor, agent):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not (is_alive(agent) or is_alive(supervisor)))
+    store = world.session().store
+    for table in ("runs", "workers"):
+        store.execute(f"UPDATE {table} SET boot_id = 'earlier'")  # type: ignore[attr-defined]
+    store.execute(  # type: ignore[attr-defined]
+        f"UPDATE heartbeats SET ts_ms = {int(time.time() * 1000) - age_s * 1000}"
+    )
+    for verb in ("stop", "pause", "continue"):
+        answer = run(world.root, verb, "auth")
+        begin = "the agent of auth was a process of an earlier boot of this machine, so nothing was"
+        assert (answer.status, answer.err) == (0, ""), answer
+        assert answer.out.startswith(f"{begin} sent; next: "), answer
+        assert answer.out.endswith("git worker resume auth\n")
+        assert ("next: sleep " in answer.out) is (age_s == 85)
+    assert world.messages("cmd") == []
+    assert run(world.root, "stop", "auth", "--json").document["id"] is None
 
 
 def test_cancel_names_the_stop(auth: SupervisedWorker) -> None:

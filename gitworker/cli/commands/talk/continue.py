@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import order_text
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import ordered_json
 
@@ -24,4 +23,4 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
       git worker continue auth
     """
     order = call.service().order(worker, "resume", reason=message or "")
-    call.show(order_text(order, "continue"), **ordered_json(order))
+    call.show(order.text("continue"), **ordered_json(order))

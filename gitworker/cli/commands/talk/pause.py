@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import order_text
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import ordered_json
 
@@ -25,4 +24,4 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
       git worker pause auth
     """
     order = call.service().order(worker, "pause", reason=message or "")
-    call.show(order_text(order, "pause"), **ordered_json(order))
+    call.show(order.text("pause"), **ordered_json(order))

@@ -3,7 +3,6 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import order_text
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import ordered_json
 
@@ -19,10 +18,10 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
     FAILED with the reason; branch, worktree and files stay as they are.
 
     An agent without supervisor (`start` instead of `exec`) reads the command in its inbox. If the
-    agent has ended, nothing is sent.
+    agent has ended, also with an earlier boot of the machine, nothing is sent.
 
     \b
       git worker stop auth
     """
     order = call.service().order(worker, "stop", reason=message or "")
-    call.show(order_text(order, "stop"), **ordered_json(order))
+    call.show(order.text("stop"), **ordered_json(order))
