@@ -20,6 +20,7 @@ from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
     Reading,
+    is_handed_in,
     is_returned,
     is_taken,
     next_command,
@@ -131,7 +132,10 @@ class WorktreeState:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """One worker at one moment; things that it does not have are None."""
+    """One worker at one moment; things that it does not have are None.
+
+    `is_unverified`: it is handed in, and the verify commands have not run on its work.
+    """
 
     now_ms: int
     target: str
@@ -155,6 +159,7 @@ class WorkerView:
     conversation: tuple[Said, ...]
     run: LastRun | None
     trouble: Trouble | None = None
+    is_unverified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,8 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     )
     checkout = _checkout(session, worker)
     returned = returned_work(worker) if is_returned(worker.state) else None
+    verified = _verified(session, stored, branching)
+    needs_verdict = bool(session.settings.verify_commands) and verified is None
     return WorkerView(
         now_ms=moment.now_ms,
         target=session.target_name,
@@ -209,7 +216,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         checkout=checkout,
         review=stored.review,
         landing=stored.landing,
-        verified=_verified(session, stored, branching),
+        verified=verified,
         rescues=_rescues(session, worker),
         events=stored.events,
         next_command=trouble.command if trouble else next_command(
@@ -227,6 +234,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         conversation=stored.conversation,
         run=stored.run,
         trouble=trouble,
+        is_unverified=needs_verdict and is_handed_in(worker.state, stale_from=worker.stale_from),
     )  # fmt: skip
 
 

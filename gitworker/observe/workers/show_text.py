@@ -215,6 +215,9 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
         for line in review.note.splitlines():
             yield "", line
     yield from verified_lines(show.verified, show.now_ms)
+    if show.is_unverified:
+        name = show.worker.worker_id
+        yield "verify", f"no verify run on this commit: git worker verify {name}"
     for overlap in show.conflicts:
         yield "conflict", f"with {overlap.other} in {', '.join(overlap.files)}"
     if landing is not None:

@@ -61,6 +61,20 @@ def test_the_verdict_on_the_branch(session: Session, clock: Clock) -> None:
     assert found == {"verdict": "passed", "commit": commit, "reason": "", "log": log}
 
 
+def test_work_without_a_verify_run(session: Session) -> None:
+    """Work in review that no run has verified names the command, if there are verify commands."""
+    in_review(session, "auth", "skills")
+    working(session, "docs", "guide")
+    assert lines(session, "auth") == []
+    settings = session.settings._replace(verify_commands=("true",))
+    session = session._replace(settings=settings)
+    missing = "verify    no verify run on this commit: git worker verify auth"
+    assert lines(session, "auth") == [missing]
+    assert lines(session, "docs") == []
+    verify(session, tip(session, worker(session, "auth").branch), "true")
+    assert missing not in lines(session, "auth")
+
+
 def test_the_failure_that_sent_it_back(session: Session, clock: Clock) -> None:
     """A failed window with the worker's commits is shown, although no branch is at its commit."""
     in_review(session, "auth", "skills")
