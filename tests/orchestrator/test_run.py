@@ -274,8 +274,14 @@ def test_a_verdict_without_evidence_is_left_to_a_person(world: World) -> None:
     """The work waits for a person if the agent names no command."""
     (world.state_dir / "void").touch()
     add(world, "t1", verify=VerificationType.QA_AGENT)
-    assert results(carry(world)) == {"t1": "in review"}
+    said: list[Event] = []
+    assert results(carry(world, report=said.append)) == {"t1": "in review"}
     assert len(seen(world)) == 2
+    flaw = "its answer ends without PASS or FAIL"
+    text = f"command-1 has no valid verdict, so its work waits for a person: {flaw}"
+    assert text in [one.text for one in said if isinstance(one, Notice)]
+    (entry,) = (one for one in world.messages("log") if one.get("event") == "qa_no_verdict")
+    assert entry["message"] == f"no valid verdict by agent.sh: {flaw}"
 
 
 def test_a_killed_agent_is_recovered(world: World) -> None:

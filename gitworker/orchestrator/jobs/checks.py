@@ -92,7 +92,7 @@ class Checks:
         self._spending.add(job.agent, job.usage)
         self.verified[worker] = (job.version, verdict is not None)
         if verdict is None:
-            self._say(f"{worker} has no valid verdict: its work waits for a person")
+            self._say(f"{worker} has no valid verdict, so its work waits for a person: {job.flaw}")
         if verdict is None or verdict.is_passed:
             return None
         return verdict.note or "the agent that verified the work rejected it"

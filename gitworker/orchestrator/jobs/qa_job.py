@@ -17,6 +17,8 @@ from gitworker.orchestrator.jobs.review_place import require_review_place
 from gitworker.orchestrator.jobs.rules_verdict import (
     QaVerdict,
     evidence_text,
+    flaw_of_verdict,
+    no_verdict_text,
     parse_verdict,
     qa_prompt,
 )
@@ -47,6 +49,7 @@ class QaJob(OutputJob):
         place = require_review_place(session, worker)
         self.version = worker.version
         self.usage = Usage()
+        self.flaw = ""
         self._session, self._worker = session, worker
         self.agent = name or os.path.basename(words[0])
         self._tree = self._find_tree()
@@ -72,7 +75,7 @@ class QaJob(OutputJob):
         )  # fmt: skip
 
     def verdict(self) -> QaVerdict | None:
-        """Return the valid verdict of an ended review, or None; publish its evidence.
+        """Return the valid verdict of an ended review, or None; publish its evidence, or its flaw.
 
         Its `usage` is then known, and counts for the task and its project.
         """
@@ -83,14 +86,21 @@ class QaJob(OutputJob):
             owner = RunOwner(VERIFIER, self._worker.task, self.agent)
             with self._session.store.write() as writer:
                 charge_usage(writer, self.usage, owner)
-        found = parse_verdict(data.decode(errors="replace"))
-        if found is None or not self._tree or self._find_tree() != self._tree:
+        answer = data.decode(errors="replace")
+        self.flaw = flaw_of_verdict(answer)
+        if not self._tree or self._find_tree() != self._tree:
+            self.flaw = "the work or its worktree has changed"
+        found = None if self.flaw else parse_verdict(answer)
+        if found is None:
+            self._publish("qa_no_verdict", no_verdict_text(self.flaw, agent=self.agent))
             return None
-        text = evidence_text(found, agent=self.agent, tree=self._tree)
-        with self._session.store.write() as writer:
-            entry = log_message(self._worker.worker_id, self._worker.task, "qa_verdict", text)
-            publish(writer, entry, now=clock.now_ms())
+        self._publish("qa_verdict", evidence_text(found, agent=self.agent, tree=self._tree))
         return found
+
+    def _publish(self, event: str, text: str) -> None:
+        with self._session.store.write() as writer:
+            entry = log_message(self._worker.worker_id, self._worker.task, event, text)
+            publish(writer, entry, now=clock.now_ms())
 
     def _find_tree(self) -> str:
         """Return the tree of the work, "" if the worktree has uncommitted changes or is lost."""

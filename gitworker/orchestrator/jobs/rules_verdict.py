@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gitworker.bus.limits.rules_secrets import redacted
@@ -10,6 +11,10 @@ from gitworker.bus.limits.rules_secrets import redacted
 DIFF_MAX = 100_000  # characters
 NOTE_MAX = 4000
 LINE = re.compile(r"^[\s*`>#-]*(COMMAND|STATUS|VERDICT)\s*:[\s*]*`?(.*?)`?[\s*]*$")
+# An agent that ran nothing writes one of these after COMMAND.
+NO_COMMAND = frozenset(
+    {"", "none", "no command", "nothing", "n/a", "na", "not run", "not applicable"}
+)
 PROMPT = """\
 Review the change below, which another agent has made for the task {task}. You are in its worktree.
 Do not change any file and do not commit. Run at least one command that tests the change.
@@ -51,6 +56,34 @@ def parse_verdict(output: str) -> QaVerdict | None:
 
     It counts with a command and its exit status only. To pass, the command must have succeeded.
     """
+    found, reasons = _read_end(output)
+    if _flaw_of(found):
+        return None
+    is_passed = found["VERDICT"].upper() == "PASS"
+    return QaVerdict(is_passed, found["COMMAND"], int(found["STATUS"]), reasons)
+
+
+def flaw_of_verdict(output: str) -> str:
+    """Return why the verdict of an agent does not count, "" if it does."""
+    found, _ = _read_end(output)
+    return _flaw_of(found)
+
+
+def _flaw_of(found: Mapping[str, str]) -> str:
+    verdict, status = found.get("VERDICT", "").upper(), found.get("STATUS", "")
+    if verdict not in ("PASS", "FAIL"):
+        return "its answer ends without PASS or FAIL"
+    if found.get("COMMAND", "").strip(" .()<>[]-").lower() in NO_COMMAND:
+        return "it names no command that it ran"
+    if not status.isdecimal():
+        return "it names no exit status of its command"
+    if verdict == "PASS" and int(status) != 0:
+        return f"it passed the work, although its command ended with status {int(status)}"
+    return ""
+
+
+def _read_end(output: str) -> tuple[dict[str, str], str]:
+    """Return the values of the last three lines with a verdict, and the text before them."""
     lines = output.splitlines()
     found: dict[str, str] = {}
     first = len(lines)
@@ -61,13 +94,12 @@ def parse_verdict(output: str) -> QaVerdict | None:
             first = number
         if len(found) == 3:
             break
-    verdict, status = found.get("VERDICT", "").upper(), found.get("STATUS", "")
-    if verdict not in ("PASS", "FAIL") or not found.get("COMMAND") or not status.isdecimal():
-        return None
-    if verdict == "PASS" and int(status) != 0:
-        return None
-    note = "\n".join(lines[:first]).strip()[-NOTE_MAX:]
-    return QaVerdict(verdict == "PASS", found["COMMAND"], int(status), note)
+    return found, "\n".join(lines[:first]).strip()[-NOTE_MAX:]
+
+
+def no_verdict_text(flaw: str, *, agent: str) -> str:
+    """Return in one line why the verdict of an agent does not count."""
+    return f"no valid verdict by {agent}: {flaw}"
 
 
 def evidence_text(verdict: QaVerdict, *, agent: str, tree: str) -> str:

@@ -6,6 +6,7 @@ from gitworker.orchestrator.jobs.rules_verdict import (
     DIFF_MAX,
     QaVerdict,
     evidence_text,
+    flaw_of_verdict,
     parse_verdict,
     qa_prompt,
 )
@@ -33,17 +34,32 @@ def test_the_evidence_has_no_secret() -> None:
     assert "`API_KEY=[redacted] make test`" in evidence_text(found, agent="claude", tree="b")
 
 
+NO_VERDICT = "its answer ends without PASS or FAIL"
+NO_COMMAND = "it names no command that it ran"
+NO_STATUS = "it names no exit status of its command"
+
+
 @pytest.mark.parametrize(
-    "output",
+    ("output", "flaw"),
     [
-        "", "VERDICT: PASS", "COMMAND: x\nVERDICT: PASS", "COMMAND:\nSTATUS: 0\nVERDICT: PASS",
-        "COMMAND: x\nSTATUS: ok\nVERDICT: PASS", "COMMAND: x\nSTATUS: 1\nVERDICT: PASS",
-        "COMMAND: x\nSTATUS: 0\nVERDICT: perhaps",
+        ("", NO_VERDICT),
+        ("VERDICT: PASS", NO_COMMAND),
+        ("COMMAND: x\nVERDICT: PASS", NO_STATUS),
+        ("COMMAND:\nSTATUS: 0\nVERDICT: PASS", NO_COMMAND),
+        ("COMMAND: none\nSTATUS: 0\nVERDICT: PASS", NO_COMMAND),
+        ("COMMAND: `N/A`\nSTATUS: 0\nVERDICT: PASS", NO_COMMAND),
+        ("COMMAND: (none)\nSTATUS: 0\nVERDICT: FAIL", NO_COMMAND),
+        ("COMMAND: x\nSTATUS: ok\nVERDICT: PASS", NO_STATUS),
+        ("COMMAND: x\nSTATUS: 1\nVERDICT: PASS",
+         "it passed the work, although its command ended with status 1"),
+        ("COMMAND: x\nSTATUS: 0\nVERDICT: perhaps", NO_VERDICT),
     ],
 )  # fmt: skip
-def test_a_verdict_without_evidence_does_not_count(output: str) -> None:
-    """Neither does one that passes after a command that failed."""
+def test_a_verdict_without_evidence_does_not_count(output: str, flaw: str) -> None:
+    """Neither does one that passes after a command that failed; the flaw is in words."""
     assert parse_verdict(output) is None
+    assert flaw_of_verdict(output) == flaw
+    assert flaw_of_verdict(PASS) == ""
 
 
 def test_the_prompt_has_the_task_and_the_change() -> None:
