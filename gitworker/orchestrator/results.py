@@ -22,6 +22,7 @@ from gitworker.orchestrator.rules_summary import (
     exit_status,
     has_ended,
     is_open_dependency,
+    may_start,
     next_command,
     result_of,
     totals,
@@ -29,7 +30,9 @@ from gitworker.orchestrator.rules_summary import (
 from gitworker.store.records.landings import all_landings
 from gitworker.store.records.screens import read_task_rows
 from gitworker.store.records.task_queue import count_by_status
+from gitworker.store.scheduling.projects import all_projects
 from gitworker.store.tasks import StoredTask, find_task, open_dependencies
+from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.rules_task_list import LISTED
 
 if TYPE_CHECKING:
@@ -108,10 +111,18 @@ def read_summary(
         names = with_open(reader, scope)
         tasks = [task for name in sorted(names) if (task := find_task(reader, name)) is not None]
         landed_by: dict[str, str] = {one.task_id: one.worker_id for one in all_landings(reader)}
+        closed = {one.id: why for one in all_projects(reader) if (why := closed_by(one))}
         results = tuple(
-            _result(reader, one, holders.get(one.id), obstacles, landed_by=landed_by.get(one.id))
+            _result(
+                reader, one, holders.get(one.id), obstacles, landed_by=landed_by.get(one.id),
+                closed=closed[one.project_id].reason if one.project_id in closed else "",
+            )
             for one in tasks
-        )
+        )  # fmt: skip
+        helps = {
+            one.id: why.command for one in tasks
+            if may_start(one.status) and (why := closed.get(one.project_id)) and why.command
+        }  # fmt: skip
         others = count_others(count_by_status(reader), [one.status for one in tasks])
     return RunSummary(
         results,
@@ -120,7 +131,7 @@ def read_summary(
             is_interrupted=is_interrupted,
             is_spent=bool(spent),
         ),
-        next_command(results, lands=lands, commands=commands),
+        next_command(results, lands=lands, commands={**helps, **commands}),
         others,
         spent,
     )
@@ -179,9 +190,12 @@ def _holders(picture: Picture) -> dict[str, Slot]:
 
 def _result(
     reader: Reader, task: StoredTask, slot: Slot | None, obstacles: Mapping[str, str], *,
-    landed_by: str | None = None,
+    landed_by: str | None = None, closed: str = "",
 ) -> TaskResult:  # fmt: skip
-    """Return the result of a task; `landed_by` is its worker if that has another task by now."""
+    """Return the result of a task; `landed_by` is its worker if that has another task by now.
+
+    `closed` is the reason for which its project starts no task.
+    """
     retry_at = task.resume_after_ms
     facts = TaskFacts(
         task.id, task.status,
@@ -192,6 +206,7 @@ def _result(
         if is_open_dependency(task.status) else (),
         is_held=task.held,
         obstacle=obstacles.get(task.id, ""),
+        closed=closed,
         retry_at="" if retry_at is None else clock.local_minutes(retry_at, clock.now_ms()),
     )  # fmt: skip
     if slot is not None and slot.task is not None and slot.task.id == task.id:

@@ -56,7 +56,8 @@ class TaskFacts(NamedTuple):
 
     `obstacle` is the reason why it did not start or land in this run, `returned` the reason for
     which its work came back and waits for a person, `limit` that of its pause, `question` the one
-    that waits for an answer. `is_spent`: the tokens of the task are used up.
+    that waits for an answer, `closed` the reason for which its project starts no task. `is_spent`:
+    the tokens of the task are used up.
     """
 
     task: str
@@ -72,6 +73,7 @@ class TaskFacts(NamedTuple):
     is_held: bool = False
     question: str = ""
     is_spent: bool = False
+    closed: str = ""
 
 
 class TaskResult(NamedTuple):
@@ -124,10 +126,12 @@ def result_of(facts: TaskFacts) -> TaskResult:
         detail = f"{facts.error or 'no attempts are left'}{again}"
     elif result is Result.READY and facts.is_held:
         result, detail = Result.WAITING, "it is held back"
+    elif result is Result.READY:
+        detail = facts.closed
     elif facts.status is TaskStatus.PAUSED and facts.is_spent:
         result, detail = Result.SPENT, facts.limit
     elif facts.status is TaskStatus.PAUSED:
-        detail = facts.question or facts.limit
+        detail = facts.question or facts.obstacle or facts.limit
     elif result is Result.WAITING:
         detail = facts.question or "its agent has not read the answer yet"
     return TaskResult(facts.task, facts.title, result, facts.worker, detail)
@@ -153,6 +157,11 @@ def has_ended(status: TaskStatus) -> bool:
 def is_open_dependency(status: TaskStatus) -> bool:
     """Return whether a task still waits for its dependencies."""
     return status is TaskStatus.DEFINED
+
+
+def may_start(status: TaskStatus) -> bool:
+    """Return whether a task is in the queue and waits only for its turn."""
+    return status is TaskStatus.READY
 
 
 def count_others(

@@ -103,6 +103,25 @@ def test_a_task_over_its_budget_leaves_the_others(world: World) -> None:
     note("git worker task edit b --budget <number>", summary.next_command)
 
 
+def test_a_run_names_the_project_over_its_limit(world: World) -> None:
+    """Tasks that wait for their project are listed with the reason, and its budget comes next."""
+    ok(world.root, "task", "edit", "a", "--budget", "1k")
+    first = run(world.session(), order(budget=150))
+    assert {one.task: one.result.value for one in first.results} == {
+        "a": "landed", "b": "waiting", "c": "ready"
+    }  # fmt: skip
+    ok(world.root, "project", "edit", "default", "--budget", "150")
+    summary = run(world.session(), order())
+    spent = "project default has used 300 of its 150 tokens"
+    details = {one.task: one.detail for one in summary.results}
+    assert details["b"] == f"{spent}, so no agent starts on b"
+    assert details["c"] == f"its {spent}"
+    assert summary.next_command == "git worker project edit default --budget <number>"
+    ok(world.root, "project", "edit", "default", "--budget", "1k")
+    assert run(world.session(), order()).status == 0
+    note("git worker project edit default --budget <number>", summary.next_command)
+
+
 def test_a_project_over_its_limit_starts_nothing(world: World) -> None:
     """No path starts an agent: not run, spawn, exec, resume or an automation."""
     ok(world.root, "spawn", "auth", "t9", "-m", "Go")
