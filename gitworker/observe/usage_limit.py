@@ -6,10 +6,13 @@ from gitworker.model.task import TaskStatus
 from gitworker.observe.workers.rules import may_wait_for_limit
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.store.api import Reader
+from gitworker.store.attention.questions import answers_of, unanswered_questions
 from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.screens import WorkerRow
 from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.workers import Worker
+
+ANSWERED = "answered"
 
 
 def limit_text(kind: str, agent: str | None, resets_at_ms: int | None) -> str:
@@ -18,6 +21,19 @@ def limit_text(kind: str, agent: str | None, resets_at_ms: int | None) -> str:
     if resets_at_ms is None:
         return text
     return f"{text} until {clock.local_minutes(resets_at_ms, clock.now_ms())}"
+
+
+def find_hold(
+    reader: Reader, worker: Worker | WorkerRow, task_status: TaskStatus | None
+) -> Trouble | None:
+    """Return why a task is paused: its limit, or a late answer that no agent has got yet."""
+    limit = find_limit(reader, worker, task_status)
+    if limit is not None or not may_wait_for_limit(worker.state, task_status):
+        return limit
+    task = worker.task_id
+    if task is None or unanswered_questions(reader, task) or not answers_of(reader, task):
+        return None
+    return Trouble(ANSWERED, "its question is answered", f"git worker resume {worker.worker_id}")
 
 
 def find_limit(

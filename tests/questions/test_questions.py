@@ -24,7 +24,7 @@ from gitworker.states.question import Question
 from gitworker.store.records.runs import find_prompt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import resume, start
-from tests.cli.kit import run
+from tests.cli.kit import ok, run
 from tests.store.support import opened
 from tests.workers.world import World, wait_until
 
@@ -192,6 +192,25 @@ def test_without_an_answer_in_time_the_task_is_paused(auth: World) -> None:
     again = asking(auth)
     assert again is not None
     assert again.answer == "8080"
+
+
+def test_a_late_answer_names_the_command_that_goes_on(auth: World) -> None:
+    """Until the paused task continues, each view says that the answer has come."""
+    assert asking(auth, timeout_s=0) is None
+    answer(auth, "8080")
+    assert auth.states("auth", "login") == ("WORKING", "PAUSED")
+    session, words, command = auth.session(), "its question is answered", "git worker resume auth"
+    (line,) = open_repository(str(auth.root)).status().workers
+    assert (line.news, line.next_command) == (words, command)
+    assert read_show(session, auth.worker("auth")).next_command == command
+    assert [one.next_command for one in read_list(session).workers] == [command]
+    (item,) = read_inbox(session).items
+    assert (item.kind, item.text, item.command) == ("blocked", words, command)
+    why = ok(auth.root, "task", "why", "login")
+    assert why == f"login: it is paused: {words}: {command}"
+    ok(auth.root, *command.split()[2:])
+    assert read_inbox(auth.session()).items == ()
+    assert auth.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_a_task_that_goes_on_no_longer_waits(auth: World) -> None:

@@ -30,7 +30,7 @@ from gitworker.observe.inbox.rules_needs import (
     stops_work,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
-from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
 from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
 from gitworker.repo.plumbing.repository_lock import is_held
@@ -104,9 +104,9 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
 
 
 def _limit(reader: Reader, worker: Worker) -> Trouble | None:
-    """Return the limit of its model's vendor for which a worker at work waits, or None."""
+    """Return the limit for which a worker at work waits, or its late answer, or None."""
     task = None if worker.task_id is None else find_task(reader, worker.task_id)
-    return find_limit(reader, worker, task.status if task else None)
+    return find_hold(reader, worker, task.status if task else None)
 
 
 def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:

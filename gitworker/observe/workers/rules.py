@@ -90,7 +90,7 @@ STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
-    {TaskStatus.WAITING_INPUT: "reply {} <text>"}
+    {TaskStatus.WAITING_INPUT: "reply {} <text>", TaskStatus.PAUSED: "resume {}"}
 )
 
 

@@ -15,7 +15,7 @@ from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.trouble import find_open_question, find_pause, read_lost_place, read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
-from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
 from gitworker.observe.workers.rules import (
@@ -267,7 +267,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
         run=run,
         can_repeat=can_repeat_run(reader, name, task_id),
         limit=find_open_question(reader, name, task_id, task.status if task else None)
-        or find_limit(reader, worker, task.status if task else None),
+        or find_hold(reader, worker, task.status if task else None),
     )  # fmt: skip
 
 

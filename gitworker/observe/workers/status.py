@@ -15,7 +15,7 @@ from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
 from gitworker.observe.trouble import find_open_question, find_pause
 from gitworker.observe.unsubmitted import find_unsubmitted
-from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import (
     ReturnedWork,
@@ -236,7 +236,7 @@ def read_troubles(
                 or _unsubmitted(reader, row, refs, session)
                 or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
                 or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
-                or find_limit(reader, row, row.task_status)
+                or find_hold(reader, row, row.task_status)
             )
             if trouble is not None:
                 found[row.worker_id] = trouble

@@ -9,7 +9,7 @@ from gitworker.model.ids import HQ
 from gitworker.model.ref_names import short_name
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
-from gitworker.observe.usage_limit import find_limit
+from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.rules import Reading, is_taken, next_command
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
@@ -117,7 +117,7 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
-    limit = None if worker is None else find_limit(reader, worker, stored.status)
+    limit = None if worker is None else find_hold(reader, worker, stored.status)
     project = find_project(reader, stored.project_id)
     queue = [one.id for one in ready_tasks(reader, BEFORE_MAX)]
     return TaskFacts(
