@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from gitworker.landing.rules_queue import Candidate, order, score
+from gitworker.landing.rules_queue import Candidate, order, score, whole
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import came_by_undo
@@ -73,6 +73,16 @@ def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> Queue
         for window in newest_windows(reader, SHOWN_WINDOWS)
     ]
     return QueueStatus(entries, windows, is_running)
+
+
+def suspected(window: QueueWindow) -> list[str]:
+    """Return the workers of an open window of which the first failing one is searched."""
+    span = whole(len(window.workers))
+    for one in window.verdicts:
+        span = span.learn(one["prefix"], passed=one["passed"])
+    if window.outcome or not span.has_failure:
+        return []
+    return [one["worker"] for one in window.workers[span.green : span.red]]
 
 
 def _is_held(reader: Reader, name: str) -> bool:

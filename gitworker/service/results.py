@@ -57,6 +57,7 @@ RENDERED_BY = {
     "observe.logs.events": "observe.logs.events:json_event",
     "observe.logs.followed_run": "observe.logs.followed_run:json_end",
     "observe.logs.log": "observe.logs.log:json_log",
+    "observe.logs.running_verify": "observe.logs.running_verify:json_running",
     "observe.logs.verify_output": "observe.logs.verify_output:json_verify_output",
     "observe.queue.agent_use": "tasks.agents.read_agents:json_agent",
     "observe.workers.diff": "observe.workers.diff:json_diff",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from textual.app import ComposeResult
+    from textual.timer import Timer
 
     from gitworker.tui.keys import Key
     from gitworker.tui.room import Room
@@ -55,6 +56,7 @@ class View(Screen[None]):
         super().__init__()
         self.data: Any = None
         self.is_reading = self._is_due = self._is_stale = False
+        self._later: Timer | None = None
 
     # ------------------------------------------------------------------ for the screens
     def read(self, width: int) -> Loaded:
@@ -120,6 +122,18 @@ class View(Screen[None]):
         self.is_reading, self._is_due, self._is_stale = True, False, False
         width = max(20, self.size.width or 80)
         self.room.read(lambda: self.read(width), self._show, self._fail)
+
+    def load_later(self, seconds: float) -> None:
+        """Read the rows again after a time, if this screen is the upper one by then."""
+        if self._later is None:
+            self._later = self.set_timer(seconds, self._load_now)
+
+    def _load_now(self) -> None:
+        self._later = None
+        if self.room.screen is self:
+            self.load()
+        else:
+            self._is_stale = True
 
     def _show(self, found: Loaded) -> None:
         self.data = found.data

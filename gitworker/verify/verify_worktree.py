@@ -15,6 +15,7 @@ from gitworker.clock import boot_id, sleep
 from gitworker.errors import GitWorkerError, Refused, Unavailable, as_gitworker_error
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import open_regular, require_repository
+from gitworker.processes.table import find_start
 from gitworker.repo.plumbing.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
 from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref
@@ -280,6 +281,16 @@ def idle_slots(session: Session) -> list[Slot]:
     numbers = sorted(int(stem) for name in names if (stem := name.partition(".")[0]).isdigit())
     found = [_try_slot(session, number) for number in dict.fromkeys(numbers)]
     return [slot for slot in found if slot is not None]
+
+
+def count_running(session: Session) -> int:
+    """Return how many verify worktrees have a run whose first process is alive; takes no lock."""
+    root, boot, count = _lock_root(session), boot_id() or "-", 0
+    for name in os.listdir(root) if os.path.isdir(root) else ():
+        words = os.fsdecode(read_bytes(f"{root}/{name}")).split() if name.endswith(".run") else []
+        if len(words) == 3 and words[0].isdigit() and words[2] == boot:
+            count += (find_start(int(words[0])) or "-") == words[1]
+    return count
 
 
 def verify_root(session: Session) -> str:

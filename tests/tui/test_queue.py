@@ -2,7 +2,7 @@
 
 import os
 
-from gitworker.service import open_repository
+from gitworker.service import open_repository, to_json
 from gitworker.tui.rows.list_rows import text_rows
 from tests.tui.kit import Room, play
 from tests.workers.world import World
@@ -98,3 +98,57 @@ def test_the_log_follows(world: World) -> None:
         await room.press("escape", sees="docs: manual")
 
     play(world, story)
+
+
+def test_output_of_a_run(world: World) -> None:
+    """The output of a verification appears while it runs, in the queue and on its own screen."""
+    gate = world.root / "gate"
+    os.mkfifo(gate)
+    steps = f"echo first step; read line < {gate}; echo second step; read line < {gate}; echo last"
+    world.git("config", "worker.verify.commands", steps)
+    world.approved("auth", "login", {"a": "1\n"})
+    service = open_repository(str(world.root))
+    service.trust(service.untrusted_commands())
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="priority 100")
+        assert room.service.running_verifications() == []
+        await room.press("m", sees="Verified now")
+        await room.see("first step")
+        (run,) = room.service.running_verifications()
+        assert to_json(run)["label"] == "auth"
+        await room.choose_item("for ")
+        await room.press("enter", sees="running")
+        await room.see("first step")
+        gate.write_text("go\n")
+        await room.see("second step")
+        await room.press("escape", "escape", sees="Verified now")
+        await room.see("second step")
+        gate.write_text("go\n")
+        await room.see("auth landed at")
+        await room.miss("Verified now")
+        await room.choose_item("verify the first 1")
+        await room.press("enter", sees="passed")
+
+    play(world, story, size=(100, 50))
+
+
+def test_a_run_that_ends_on_its_screen(world: World) -> None:
+    """The screen of a run shows its verdict at its end."""
+    gate = world.root / "gate"
+    os.mkfifo(gate)
+    world.git("config", "worker.verify.commands", f"echo wait; read line < {gate}; seq 1 90")
+    world.approved("auth", "login", {"a": "1\n"})
+    service = open_repository(str(world.root))
+    service.trust(service.untrusted_commands())
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="priority 100")
+        await room.press("m", sees="Verified now")
+        await room.choose_item("for ")
+        await room.press("enter", sees="running")
+        gate.write_text("go\n")
+        await room.see("passed after")
+        await room.press("home", sees="passed")
+
+    play(world, story, size=(100, 30))

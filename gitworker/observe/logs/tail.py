@@ -67,6 +67,15 @@ def last_lines(path: str, number: int) -> tuple[list[str], int]:
         return [], 0
 
 
+def first_bytes(path: str, number: int) -> bytes:
+    """Return the beginning of a file; nothing if it does not exist."""
+    try:
+        with open(os.open(path, READING), "rb") as file:
+            return file.read(number) if S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""
+
+
 def log_size(path: str | None) -> int:
     """Return the size of a log in bytes; 0 if it does not exist."""
     try:

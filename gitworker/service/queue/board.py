@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.service.open_for_call import ServiceBase
 
 if TYPE_CHECKING:
+    from gitworker.observe.logs.running_verify import RunningVerify
     from gitworker.observe.logs.verify_output import VerifyOutput
     from gitworker.observe.queue.worker_facts import CardFacts
 
@@ -50,3 +51,10 @@ class BoardMethods(ServiceBase):
 
         with self._quickly() as session:
             return read_verify_output(session, commit)
+
+    def running_verifications(self, *, lines: int = 200) -> list[RunningVerify]:
+        """Return the verify commands that run now, the newest first, with their last lines."""
+        from gitworker.observe.logs.running_verify import read_running
+
+        with self._quickly() as session:
+            return read_running(session, lines=lines)

@@ -12,7 +12,7 @@ from gitworker.review.page.page import NO_FILES
 from gitworker.review.page.shown_changes import show_changes
 from gitworker.states.worker_machine import state_words
 from gitworker.tui.rows.line_rows import ColorCache, HunkLines, LineRow
-from gitworker.tui.rows.list_rows import Verdict
+from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.row import (
     BAD,
     BOLD,

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 from gitworker import clock
 from gitworker.service.outcome_words import Outcome, landing_outcome
 from gitworker.tui.keys import QUEUE
-from gitworker.tui.rows.list_rows import Undoable, Verdict, Waiting, queue_rows
+from gitworker.tui.rows.queue_rows import Undoable, Verdict, Waiting, queue_rows
 from gitworker.tui.view import Loaded, View, bindings
 
 RECORDS_READ, RECORDS_SHOWN = 20, 8  # a removal after a landing is a part of the landing
+LIVE_S, QUIET_S = 0.5, 2.0  # between two reads while a landing or a verification runs, and without
+LINES_READ = 20
 
 
 class QueueView(View):
@@ -24,9 +26,15 @@ class QueueView(View):
         """Return the queue and the newest operations that can be undone."""
         del width
         queue = self.room.service.queue()
+        runs = self.room.service.running_verifications(lines=LINES_READ)
         listed = self.room.service.undo_records(limit=RECORDS_READ)
         records = [one for one in listed if not one.needs_number][:RECORDS_SHOWN]
-        return Loaded(queue_rows(queue, records, now_ms=clock.now_ms()), records)
+        rows = queue_rows(queue, runs, records, now_ms=clock.now_ms())
+        return Loaded(rows, queue.is_running or bool(runs))
+
+    def loaded(self) -> None:
+        """Read the rows again soon: neither a verdict nor a line of output changes the status."""
+        self.load_later(LIVE_S if self.data else QUIET_S)
 
     def action_open(self) -> None:
         """Review a worker, or show the output of a verification."""

@@ -19,7 +19,7 @@ from gitworker.service.outcome_words import (
 )
 from gitworker.tui.keys import REVIEW
 from gitworker.tui.rows.line_rows import ColorCache, LineKey
-from gitworker.tui.rows.list_rows import Verdict
+from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, Layout, review_rows
 from gitworker.tui.rows.rules_choice import choose_lines
 from gitworker.tui.screens.inbox import restart_outcome

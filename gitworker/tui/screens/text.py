@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from gitworker import clock
+from gitworker.errors import NotFound
 from gitworker.tui.keys import TABLES, WRITING
 from gitworker.tui.rows.list_rows import comparison_rows, text_rows
-from gitworker.tui.rows.row import BAD, BOLD, GOOD, SHORT, Part, row, title
+from gitworker.tui.rows.row import BAD, BOLD, DIM, GOOD, NOTED, SHORT, Part, age, row, title
 from gitworker.tui.view import Loaded, View
 
 WIDTH = 12
+LIVE_S = 0.5
 
 
 class HelpView(View):
@@ -38,13 +41,14 @@ class HelpView(View):
 
 
 class VerifyView(View):
-    """The newest verdict on a commit, with the end of its output."""
+    """The output of the verify commands on a commit: while they run, or with their verdict."""
 
     STOPS_EVERYWHERE = True
 
     def __init__(self, commit: str) -> None:
         super().__init__()
         self._commit = commit
+        self._last = 0  # the number of the last row that was shown
 
     def title_text(self) -> str:
         """Return the commit."""
@@ -53,12 +57,33 @@ class VerifyView(View):
     def read(self, width: int) -> Loaded:
         """Return the verdict and the output."""
         del width
-        found = self.room.service.verify_output(self._commit)
+        runs = self.room.service.running_verifications()
+        run = next((one for one in runs if one.commit == self._commit), None)
+        if run is not None:
+            since = f"  for {age(clock.now_ms(), run.started_at_ms)}"
+            head = row(Part("running", NOTED), Part(since, DIM))
+            return Loaded([head, row(), *text_rows(run.lines)], True)
+        try:
+            found = self.room.service.verify_output(self._commit)
+        except NotFound:
+            if not self.data:
+                raise
+            head = row(Part("ended", NOTED), Part("  without a verdict so far", DIM))
+            return Loaded([head, *self.body.rows[1:]], True)
         verdict = found.verified.verdict
         style = GOOD if verdict == "passed" else BAD
         head = row(Part(verdict, style), f"  {found.verified.reason}" * bool(found.verified.reason))
         output = text_rows(found.lines) or [row("no output is left")]
-        return Loaded([head, row(), *output])
+        return Loaded([head, row(), *output], False)
+
+    def loaded(self) -> None:
+        """Follow the output of a run, and its end while the last line is on the screen."""
+        body = self.body
+        if (body.cursor or 0) >= self._last and (self.data or self._last):
+            body.edge(1)
+        self._last = len(body.rows) - 1
+        if self.data:
+            self.load_later(LIVE_S)
 
 
 class RoundsView(View):
