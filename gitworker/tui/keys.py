@@ -40,7 +40,10 @@ EVERYWHERE = (
     Key("question_mark", "help", "?", "help", "help"),
     Key("q,ctrl+c", "quit", "q", "quit; Ctrl+C does the same", "quit"),
 )
-BOARD = (Key("z", "old", "z", "show or hide old landings"),)
+BOARD = (
+    Key("slash", "filter", "/", "show only some workers: by words, project, agent", "filter"),
+    Key("z", "old", "z", "show or hide old landings"),
+)
 INBOX = (
     Key("e", "answer", "e", "answer the question or the message", "answer"),
     Key("x", "acknowledge", "x", "mark the messages up to this one as read", "read"),

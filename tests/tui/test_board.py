@@ -4,6 +4,8 @@ import pytest
 
 from gitworker.errors import Conflict
 from gitworker.service import open_repository
+from gitworker.tasks.projects.rules_project import ProjectFields
+from gitworker.tasks.queue.rules_fields import TaskFields
 from tests.tui.kit import Room, play
 from tests.workers.world import World
 
@@ -203,3 +205,34 @@ def test_begin_again(world: World) -> None:
         await room.press("escape", "g", sees="needs you 1")
 
     play(world, story, size=(100, 40))
+
+
+def test_filters(world: World) -> None:
+    """`/` shows only the workers that match words, a project or an agent; Esc shows all again."""
+    service = open_repository(str(world.root))
+    service.add_project("site", ProjectFields())
+    service.add_task("theme", TaskFields(project_id="site"))
+    world.working("auth", "login", {"a": "1\n"})
+    world.working("css", "theme", {"b": "1\n"})
+
+    async def story(room: Room) -> None:
+        await room.see("working 2")
+        await room.until(lambda: room.app.facts)
+        await room.press("slash", sees="Show only the workers with these words")
+        await room.see("project:site")
+        await room.press(*"AUTH", "enter", sees="Board, only AUTH")
+        await room.see("working 1", "auth")
+        assert "css" not in room.text()
+        await room.press("slash", sees="Show only the workers")
+        await room.press("escape", sees="Board, only AUTH")
+        await room.press("escape", sees="working 2")
+        await room.run("Show only project:site")
+        await room.see("Board, only project:site", "css")
+        assert "auth" not in room.text()
+        await room.run("Show all workers")
+        await room.see("working 2")
+        await room.run("Filter the board")
+        await room.see("Show only the workers")
+        await room.press(*"nothing", "enter", sees="No worker matches")
+
+    play(world, story)

@@ -12,27 +12,36 @@ from gitworker.tui.rows.row import BAD, BOLD, DIM, NOTED, Part, age, clean, row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gitworker.observe.queue.board_filter import BoardFilter
     from gitworker.observe.workers.status import StatusScreen
     from gitworker.tui.rows.row import Row
 
 NAME_AT_MOST = 24
+NO_MATCH = "No worker matches; / changes the filter, Esc removes it."
 
 
 def board_rows(
-    frame: StatusScreen, facts: Mapping[str, CardFacts], *, now_ms: int, every: bool
+    frame: StatusScreen,
+    facts: Mapping[str, CardFacts],
+    *,
+    now_ms: int,
+    every: bool,
+    chosen: BoardFilter,
 ) -> list[Row]:
     """Return the rows; the key of a worker's rows is its name. `every`: with old landings."""
     names = {line.worker for line in frame.workers}
     cards = [
         Card(
-            line, facts.get(line.worker, CardFacts()),
-            tuple(one.other for one in line.conflicts if one.other in names),
+            line, known, tuple(one.other for one in line.conflicts if one.other in names),
         )
         for line in frame.workers
+        if chosen.accepts(line, known := facts.get(line.worker, CardFacts()))
     ]  # fmt: skip
     found = columns(cards, now_ms=now_ms, every=every)
     width = min(NAME_AT_MOST, max((len(one) for one in names), default=0))
     rows: list[Row] = []
+    if names and not cards:
+        return [row(Part(NO_MATCH, DIM))]
     for column in found:
         if not column.cards and column.key not in (NEEDS,):
             continue
