@@ -72,8 +72,8 @@ class ControlRoom(Room):
         self.set_interval(AGES_GROW_S, self._grow)
 
     def _grow(self) -> None:
-        if isinstance(self.screen, Board):
-            self.screen.draw()
+        if isinstance(self.screen, View):
+            self.screen.grow()
 
     def shown(self) -> Iterator[tuple[View, bool]]:
         """Yield the screens, and whether each is above all others."""

@@ -70,6 +70,9 @@ class View(Screen[None]):
     def loaded(self) -> None:
         """React to new data, in the loop."""
 
+    def grow(self) -> None:
+        """Show the present ages, without reading anything."""
+
     def commands(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
         """Yield the screen's commands for the palette: name, help and call."""
         yield from ()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.service import open_repository
 from gitworker.tasks.projects.rules_project import ProjectFields
@@ -234,5 +235,22 @@ def test_filters(world: World) -> None:
         await room.run("Filter the board")
         await room.see("Show only the workers")
         await room.press(*"nothing", "enter", sees="No worker matches")
+
+    play(world, story)
+
+
+@pytest.mark.parametrize("key", ["g", "i"])
+def test_ages_grow(world: World, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """The ages on the board and in the inbox grow while nothing else changes."""
+    monkeypatch.setattr("gitworker.tui.app.AGES_GROW_S", 0.1)
+    world.in_review("auth", "login", {"a": "1\n"})
+    later_ms = clock.now_ms() + 3 * 3_600_000
+
+    async def story(room: Room) -> None:
+        await room.see("in review 1")
+        await room.press(key, sees="auth")
+        assert "3h" not in room.text()
+        monkeypatch.setattr("gitworker.clock.now_ms", lambda: later_ms)
+        await room.see("3h")
 
     play(world, story)

@@ -36,6 +36,10 @@ class Board(View):
         """Show the newest status."""
         self.draw()
 
+    def grow(self) -> None:
+        """Show the present ages."""
+        self.draw()
+
     def draw(self) -> None:
         """Show the board with the present ages."""
         frame, _ = self.room.feed.newest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gitworker import clock
 from gitworker.errors import Invalid
 from gitworker.service.outcome_words import Outcome, landing_outcome
 from gitworker.tui.keys import INBOX
@@ -29,7 +30,14 @@ class InboxView(View):
 
     def read(self, width: int) -> Loaded:
         """Return the items."""
-        return Loaded(inbox_rows(self.room.service.inbox(), width=width))
+        inbox = self.room.service.inbox()
+        return Loaded(inbox_rows(inbox, width=width), inbox)
+
+    def grow(self) -> None:
+        """Show the present ages."""
+        if self.data is not None and self.has_parts:
+            self.data = self.data._replace(now_ms=clock.now_ms())
+            self.body.show(inbox_rows(self.data, width=max(20, self.size.width)))
 
     @property
     def item(self) -> InboxItem | None:
