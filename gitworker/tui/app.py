@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.command import DiscoveryHit, Hit, Provider
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from gitworker.tui.feed import Feed
 
 AGES_GROW_S = 10.0
-PLACES = ("board", "inbox", "queue")
+PLACES = {  # and the module and the class of each, which are loaded when it is shown
+    "board": ("board", "Board"), "inbox": ("inbox", "InboxView"), "queue": ("queue", "QueueView"),
+    "tasks": ("tasks", "TasksView"), "agents": ("agents", "AgentsView"),
+    "settings": ("settings", "SettingsView"),
+}  # fmt: skip
 
 
 class Palette(Provider):
@@ -82,14 +87,12 @@ class ControlRoom(Room):
                 yield one, one is self.screen
 
     def show_place(self, name: str) -> None:
-        """Show the board, the inbox or the queue instead of all other screens."""
-        from gitworker.tui.screens.inbox import InboxView
-        from gitworker.tui.screens.queue import QueueView
-
+        """Show one of PLACES instead of all other screens."""
         while len(self.screen_stack) > 2:
             self.pop_screen()
         if name != "board":
-            self.push_screen({"inbox": InboxView, "queue": QueueView}[name]())
+            module, kind = PLACES[name]
+            self.push_screen(getattr(import_module(f"gitworker.tui.screens.{module}"), kind)())
 
     def show_worker(self, worker: str) -> None:
         """Show the review of a worker."""

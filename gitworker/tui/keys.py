@@ -33,6 +33,9 @@ EVERYWHERE = (
     Key("g", "show('board')", "g i l", "board, inbox, queue", "board, inbox, queue"),
     Key("i", "show('inbox')", "", ""),
     Key("l", "show('queue')", "", ""),
+    Key("T", "show('tasks')", "T A S", "tasks, agents, settings and doctor"),
+    Key("A", "show('agents')", "", ""),
+    Key("S", "show('settings')", "", ""),
     Key("ctrl+r", "reload", "Ctrl+R", "read the screen again"),
     Key("ctrl+p", "app.command_palette", "Ctrl+P", "all commands, by their names"),
     Key("ctrl+z", "app.suspend_process", "Ctrl+Z", "back to the shell; fg continues"),
@@ -53,6 +56,16 @@ INBOX = (
 QUEUE = (
     Key("m", "land", "m", "land all approved work, or the worker under the cursor", "land"),
     Key("u", "undo", "u", "undo the operation under the cursor, or the newest", "undo"),
+)
+TASKS = (
+    Key("slash", "filter", "/", "show only the tasks with some words", "filter"),
+    Key("G", "graph", "G", "the graph of the dependencies as a tree, or the list", "graph"),
+    Key("z", "old", "z", "show or hide the tasks that have ended", "ended"),
+)
+AGENTS = (
+    Key("p", "pause", "p", "pause the agent, or let it continue", "pause, continue"),
+    Key("X", "stop", "X", "stop the agent; its work stays", "stop"),
+    Key("o", "log", "o", "the log of the agent", "log"),
 )
 REVIEW = (
     Key("n", "file(1)", "n p", "next, previous file"),
@@ -76,7 +89,7 @@ REVIEW = (
 TALK = (Key("e", "answer", "e", "write a message to the worker", "write"),)
 TABLES = (
     ("Everywhere", EVERYWHERE), ("Board", BOARD), ("Inbox", INBOX), ("Queue", QUEUE),
-    ("Review", REVIEW), ("Conversation", TALK),
+    ("Tasks", TASKS), ("Agents", AGENTS), ("Review", REVIEW), ("Conversation", TALK),
 )  # fmt: skip
 WRITING = (
     ("Ctrl+S", "save, or send"), ("Ctrl+T", "send a review as comments only"),

@@ -79,7 +79,7 @@ class Room(App[int]):
         raise NotImplementedError
 
     def show_place(self, name: str) -> None:
-        """Show the board, the inbox or the queue instead of all other screens."""
+        """Show a place, such as the board, instead of all other screens."""
         raise NotImplementedError
 
     def show_worker(self, worker: str) -> None:

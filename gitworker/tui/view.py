@@ -240,7 +240,7 @@ class View(Screen[None]):
         self.body.scroll_relative(x=step * SHIFT, animate=False)
 
     def action_show(self, name: str) -> None:
-        """Show the board, the inbox or the queue."""
+        """Show a place, such as the board."""
         self.room.show_place(name)
 
     def action_reload(self) -> None:

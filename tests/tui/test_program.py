@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.service import open_repository
 from tests.cli.kit import run, wait_until
+from tests.hints.following import note
 from tests.tmux.conftest import Server
 from tests.workers.world import World
 
@@ -98,6 +100,27 @@ def test_a_person_reviews(world: World, server: Server, pane: str) -> None:
     type_(server, pane, "q")
     server.wait_for(pane, "status 0")
     assert "src/login.py" not in server.screen(pane)  # the shell's screen is back
+
+
+def test_the_command_that_attaches(world: World, server: Server, pane: str) -> None:
+    """The command beside an agent opens the window that shows the agent's log."""
+    world.spawn("docs", "manual")
+    gate = world.path("docs") / "go"
+    os.mkfifo(gate)
+    service = open_repository(str(world.root))
+    service.detach("docs", ["sh", "-c", "echo the agent speaks; read line < go"])
+    type_(server, pane, "git-worker ui; echo status $?", "Enter")
+    server.wait_for(pane, "working 1")
+    type_(server, pane, "A")
+    server.wait_for(pane, "git worker attach manual")
+    shown = server.screen(pane)
+    type_(server, pane, "q")
+    server.wait_for(pane, "status 0")
+    type_(server, pane, "git-worker attach manual", "Enter")
+    wait_until(lambda: "work w:manual" in server.windows())
+    server.wait_for(server.current("work"), "the agent speaks")
+    note("git worker attach manual", shown)
+    gate.write_text("go\n")
 
 
 def test_stopped_and_ended(world: World, server: Server, pane: str) -> None:

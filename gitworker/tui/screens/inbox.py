@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitworker.observe.inbox.inbox import InboxItem
+    from gitworker.service import Service
     from gitworker.tui.screens.write import Written
 
 MESSAGES = frozenset({"message", "budget"})
@@ -116,10 +117,7 @@ class InboxView(View):
         def begin() -> Outcome:
             if not is_paused:
                 return restart_outcome(service.restart(name), name)
-            sent = service.order(name, "resume")
-            if sent.id is None:
-                return Outcome(f"the agent of {name} has ended", sent.next, True)
-            return Outcome(f"{name} was sent the order resume")
+            return order_outcome(service, name, "resume")
 
         self.room.change(f"start {name}", begin)
 
@@ -139,3 +137,11 @@ def restart_outcome(started: object, worker: str) -> Outcome:
         text = f"the last command of {worker} is not known; see its next command"
         return Outcome(text, is_refused=True)
     return Outcome(f"the agent of {worker} has started")
+
+
+def order_outcome(service: Service, worker: str, command: str) -> Outcome:
+    """Send an order to the agent of a worker, and return whether it was sent."""
+    sent = service.order(worker, command)
+    if sent.id is None:
+        return Outcome(f"the agent of {worker} has ended", sent.next, True)
+    return Outcome(f"{worker} was sent the order {command}")

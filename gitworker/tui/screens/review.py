@@ -22,7 +22,7 @@ from gitworker.tui.rows.line_rows import ColorCache, LineKey
 from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, Layout, review_rows
 from gitworker.tui.rows.rules_choice import choose_lines
-from gitworker.tui.screens.inbox import restart_outcome
+from gitworker.tui.screens.inbox import order_outcome, restart_outcome
 from gitworker.tui.view import Loaded, View, bindings
 
 if TYPE_CHECKING:
@@ -397,14 +397,7 @@ class ReviewView(View):
 
     def _orders(self, command: str) -> Callable[[], None]:
         service, name = self.room.service, self._worker
-
-        def order() -> Outcome:
-            sent = service.order(name, command)
-            if sent.id is None:
-                return Outcome(f"the agent of {name} has ended", sent.next, True)
-            return Outcome(f"{name} was sent the order {command}")
-
-        return lambda: self.room.change(command, order)
+        return lambda: self.room.change(command, lambda: order_outcome(service, name, command))
 
     def _restart(self) -> None:
         service, name = self.room.service, self._worker
