@@ -83,6 +83,7 @@ REVIEW = (
     Key("m", "land", "m", "land, after an approval if that is open", "land"),
     Key("u", "undo", "u", "undo the newest operation on the worker", "undo"),
     Key("s", "since", "s", "the changes since your last look"),
+    Key("R", "rounds", "R", "the changes between any two rounds"),
     Key("o", "log", "o", "the log of the agent", "log"),
     Key("t", "talk", "t", "the conversation; e writes a message", "talk"),
 )

@@ -390,3 +390,28 @@ def test_syntax_colours(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         await room.until(lambda: any("yellow" in one for one in style_of("'yes'")))
 
     play(world, story, worker="auth", size=(100, 40))
+
+
+def test_any_two_rounds(world: World) -> None:
+    """R compares any two rounds; a text that names none is refused."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.press("R", sees="there is only one round")
+        for name in ("leave", "depart"):
+            room.service.reject("auth", note="another name")
+            world.commit("auth", {"src/login.py": APP.replace("logout", name)})
+            world.submit("auth")
+        await room.press("ctrl+r", sees="round 3")
+        await room.press("R", sees="between two of its rounds: 1..3")
+        await room.press("enter", sees="auth: changes 2..3")
+        await room.see("depart", "leave")
+        await room.press("escape", "escape", "R", sees="between two of its rounds")
+        await room.press(*["backspace"] * 4, *"1..2", "enter", sees="auth: changes 1..2")
+        await room.see("leave")
+        assert "depart" not in room.text()
+        await room.press("escape", "R", sees="between two of its rounds")
+        await room.press(*"x", "enter", sees="is not N..M")
+
+    play(world, story, worker="auth", size=(110, 60))

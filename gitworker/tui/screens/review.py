@@ -362,6 +362,23 @@ class ReviewView(View):
             rounds = f"{page.looked}..{page.round.number}"
         self.room.push_screen(RoundsView(self._worker, rounds))
 
+    def action_rounds(self) -> None:
+        """Ask for two rounds, and show the changes from one to the other."""
+        from gitworker.tui.screens.ask import AskScreen
+        from gitworker.tui.screens.text import RoundsView
+
+        newest = self.data.page.round.number if self.data is not None else 0
+        if newest < 2:
+            self.refuse("there is only one round" if newest else NO_CHANGES)
+            return
+
+        def show(text: str | None) -> None:
+            if text:
+                self.room.push_screen(RoundsView(self._worker, text))
+
+        heading = [f"Changes of {self._worker} between two of its rounds: 1..{newest}"]
+        self.room.push_screen(AskScreen(heading, text=f"{newest - 1}..{newest}"), show)
+
     def action_next_review(self) -> None:
         """Show the next review instead of this one."""
         frame, _ = self.room.feed.newest
