@@ -25,7 +25,7 @@ AGES_GROW_S = 10.0
 PLACES = {  # and the module and the class of each, which are loaded when it is shown
     "board": ("board", "Board"), "inbox": ("inbox", "InboxView"), "queue": ("queue", "QueueView"),
     "tasks": ("tasks", "TasksView"), "agents": ("agents", "AgentsView"),
-    "settings": ("settings", "SettingsView"),
+    "messages": ("talk", "MessagesView"), "settings": ("settings", "SettingsView"),
 }  # fmt: skip
 
 

@@ -33,8 +33,9 @@ EVERYWHERE = (
     Key("g", "show('board')", "g i l", "board, inbox, queue", "board, inbox, queue"),
     Key("i", "show('inbox')", "", ""),
     Key("l", "show('queue')", "", ""),
-    Key("T", "show('tasks')", "T A S", "tasks, agents, settings and doctor"),
+    Key("T", "show('tasks')", "T A M S", "tasks, agents, messages, settings and doctor"),
     Key("A", "show('agents')", "", ""),
+    Key("M", "show('messages')", "", ""),
     Key("S", "show('settings')", "", ""),
     Key("ctrl+r", "reload", "Ctrl+R", "read the screen again"),
     Key("ctrl+p", "app.command_palette", "Ctrl+P", "all commands, by their names"),
@@ -88,9 +89,11 @@ REVIEW = (
     Key("t", "talk", "t", "the conversation; e writes a message", "talk"),
 )
 TALK = (Key("e", "answer", "e", "write a message to the worker", "write"),)
+MESSAGES = (Key("slash", "search", "/", "search the messages for words", "search"),)
 TABLES = (
     ("Everywhere", EVERYWHERE), ("Board", BOARD), ("Inbox", INBOX), ("Queue", QUEUE),
-    ("Tasks", TASKS), ("Agents", AGENTS), ("Review", REVIEW), ("Conversation", TALK),
+    ("Tasks", TASKS), ("Agents", AGENTS), ("Review", REVIEW), ("Messages", MESSAGES),
+    ("Conversation", TALK),
 )  # fmt: skip
 WRITING = (
     ("Ctrl+S", "save, or send"), ("Ctrl+T", "send a review as comments only"),

@@ -180,3 +180,36 @@ def test_settings(world: World) -> None:
         await room.until(lambda: not room.view.is_reading)
 
     play(world, story, size=WIDE)
+
+
+def test_messages(world: World) -> None:
+    """M shows the newest messages; `/` searches them, and Enter shows the conversation."""
+    world.working("docs", "manual", {"c": "1\n"})
+    service = open_repository(str(world.root))
+    service.send_note("docs", "Use the blue colour.")
+    service.send_note("docs", "Write about apples.")
+
+    async def story(room: Room) -> None:
+        await room.press("M", sees="Write about apples.")
+        await room.see("Use the blue colour.", "hq → docs", "commit")
+        await room.press("slash", sees="Search the messages")
+        await room.press(*"BLUE", "enter", sees="Messages with BLUE")
+        await room.miss("apples")
+        await room.see("colour")
+        await room.press("enter", sees="Conversation with docs")
+        await room.press("escape", sees="Messages with BLUE")
+        await room.run("Search the messages")
+        await room.press(*"zebra", "enter", sees="No message has all of these words.")
+        await room.press("escape", sees="apples")
+
+    play(world, story, size=WIDE)
+
+
+def test_no_message(world: World) -> None:
+    """Without messages the screen says so."""
+
+    async def story(room: Room) -> None:
+        await room.press("M", sees="No message yet.")
+        await room.press("enter", "escape", sees="needs you 0")
+
+    play(world, story)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.inbox.rules_comments import comment_lines
+from gitworker.observe.logs.events import event_summary
 from gitworker.tui.rows.row import BAD, BOLD, DIM, GOOD, NOTED, Part, age, row
 from gitworker.tui.rows.row import paragraphs as paragraphs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from gitworker.bus.search.search_messages import SearchResult
     from gitworker.observe.inbox.inbox import Inbox
     from gitworker.observe.logs.conversation import Said
+    from gitworker.observe.logs.events import Event
     from gitworker.review.compare import Comparison
     from gitworker.tui.rows.row import Row
 
@@ -57,6 +60,42 @@ def conversation_rows(said: Sequence[Said], *, width: int) -> list[Row]:
         rows += paragraphs_of(one.text, width=width, indent=INDENT)
         rows.append(row())
     return rows or [row(Part("No message yet.", DIM))]
+
+
+class MessageKey(NamedTuple):
+    """The key of a message, with the two that it is between."""
+
+    seq: int
+    sender: str
+    to: str | None
+
+
+def message_rows(events: Sequence[Event], *, now_ms: int, width: int) -> list[Row]:
+    """Return messages and commits, the newest first."""
+    rows: list[Row] = []
+    for one in reversed(events):
+        kind = "commit" if one.kind == "commit" else one.name
+        since = f"{age(now_ms, one.ts_ms)} ago"
+        rows += _message(MessageKey(one.seq, one.source, one.to), kind, one.task, since)
+        rows += paragraphs_of(event_summary(one), width=width, indent=INDENT)
+    return rows or [row(Part("No message yet.", DIM))]
+
+
+def found_rows(found: Sequence[SearchResult], *, width: int) -> list[Row]:
+    """Return the messages that a search has found."""
+    rows: list[Row] = []
+    for one in found:
+        said = one.message
+        key = MessageKey(said["seq"], said["from"], said["to"])
+        rows += _message(key, said["type"], said.get("correlation_id"), said["ts"])
+        rows += paragraphs_of(one.snippet, width=width, indent=INDENT)
+    return rows or [row(Part("No message has all of these words.", DIM))]
+
+
+def _message(key: MessageKey, kind: str, task: str | None, since: str) -> Iterator[Row]:
+    to = f" → {key.to}" if key.to else ""
+    facts = f"  {task or ''}  #{key.seq}, {since}"
+    yield row(Part(key.sender, BOLD), f"{to} ", Part(kind, NOTED), Part(facts, DIM), key=key)
 
 
 def comparison_rows(found: Comparison) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The conversation with a worker, and the log of its agent."""
+"""The messages: of all, and with one worker; the log of an agent."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gitworker import clock
 from gitworker.errors import Invalid
 from gitworker.service.live.log_lines import follow_lines
 from gitworker.service.outcome_words import Outcome
-from gitworker.tui.keys import TALK
-from gitworker.tui.rows.list_rows import conversation_rows, text_rows
+from gitworker.tui.keys import MESSAGES, TALK
+from gitworker.tui.rows.list_rows import (
+    MessageKey,
+    conversation_rows,
+    found_rows,
+    message_rows,
+    text_rows,
+)
 from gitworker.tui.rows.row import DIM, Part, row
 from gitworker.tui.view import Loaded, View, bindings
 
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
     from gitworker.tui.screens.write import Written
 
 LINES_KEPT = 5000
+MESSAGES_SHOWN, FOUND_SHOWN = 200, 100
+KINDS = frozenset({"message", "commit"})
 
 
 class TalkView(View):
@@ -62,6 +71,63 @@ class TalkView(View):
     def commands(self) -> Any:
         """Yield the commands of the conversation."""
         yield "Write a message", f"to {self._worker}", self.action_answer
+
+
+class MessagesView(View):
+    """The newest messages and commits of all, or the messages that have some words."""
+
+    KEYS = MESSAGES
+    BINDINGS: ClassVar[list[Any]] = bindings(MESSAGES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = ""
+
+    def title_text(self) -> str:
+        """Return the name, with the words of a search."""
+        return f"Messages with {self._words}" if self._words else "Messages"
+
+    def read(self, width: int) -> Loaded:
+        """Return the messages."""
+        service = self.room.service
+        if self._words:
+            found = service.search(self._words.split(), limit=FOUND_SHOWN)
+            return Loaded(found_rows(found, width=width))
+        events = service.log(limit=MESSAGES_SHOWN, types=KINDS).events
+        return Loaded(message_rows(events, now_ms=clock.now_ms(), width=width))
+
+    def action_open(self) -> None:
+        """Show the conversation with the worker that has sent the message, or got it."""
+        key = self.body.key
+        frame, _ = self.room.feed.newest
+        known = {one.worker for one in (frame.workers if frame else ())}
+        names = (key.sender, key.to) if isinstance(key, MessageKey) else ()
+        worker = next((one for one in names if one in known), None)
+        if worker is not None:
+            self.room.push_screen(TalkView(worker))
+
+    def action_search(self) -> None:
+        """Ask for words, and show the messages that have all of them."""
+        from gitworker.tui.screens.ask import AskScreen
+
+        heading = ["Search the messages for these words"]
+        self.room.push_screen(AskScreen(heading, text=self._words), self._search)
+
+    def _search(self, words: str | None) -> None:
+        if words is not None:
+            self._words = words
+            self.load()
+
+    def action_back(self) -> None:
+        """Remove the notice, or the search, or go back."""
+        if self.room.outcome is None and self._words:
+            self._search("")
+            return
+        super().action_back()
+
+    def commands(self) -> Any:
+        """Yield the commands of the messages."""
+        yield "Search the messages", "key /", self.action_search
 
 
 class LogView(View):
