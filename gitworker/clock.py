@@ -69,6 +69,13 @@ def local_minutes(ts_ms: int, now: int) -> str:
     return text[11:] if text[:10] == today[:10] else text
 
 
+def local_hours(since_ms: int, until_ms: int) -> list[int]:
+    """Return the times after one and before another at which an hour of the local zone begins."""
+    quarter = 15 * 60_000  # zones differ by quarters of an hour
+    first = since_ms // quarter * quarter + quarter
+    return [one for one in range(first, until_ms, quarter) if local_seconds(one)[14:16] == "00"]
+
+
 def local_datetime(ts_ms: int) -> datetime:
     """Return epoch milliseconds as a datetime of the local time zone, without a zone."""
     from datetime import datetime  # 3 ms, for cron expressions only

@@ -60,6 +60,7 @@ RENDERED_BY = {
     "observe.logs.running_verify": "observe.logs.running_verify:json_running",
     "observe.logs.verify_output": "observe.logs.verify_output:json_verify_output",
     "observe.queue.agent_use": "tasks.agents.read_agents:json_agent",
+    "observe.timeline.timeline": "observe.timeline.timeline:json_timeline",
     "observe.workers.diff": "observe.workers.diff:json_diff",
     "observe.workers.list": "observe.workers.list:json_list",
     "observe.workers.path": "observe.workers.path:json_path",

@@ -49,6 +49,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/agents": ("agents", "agents.html"),
     "/tasks": ("tasks", "tasks.html"),
     "/tasks/{task}": ("task", "task.html"),
+    "/timeline": ("history.timeline", "timeline.html"),
     "/settings": ("settings", "settings.html"),
     "/workers/{worker}": ("work.worker", "worker.html"),
     "/workers/{worker}/rounds/{rounds}": ("work.rounds", "rounds.html"),

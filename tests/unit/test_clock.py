@@ -1,6 +1,7 @@
 """Reading time."""
 
 import re
+import time
 
 import pytest
 
@@ -23,6 +24,20 @@ from gitworker import clock
 def test_find_time(text: str, ts_ms: int | None) -> None:
     """A date is read with a time or without, in the local zone or UTC."""
     assert clock.find_time_ms(text) == ts_ms
+
+
+def test_local_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The full hours within a span are those of the local zone."""
+    hour = 3_600_000
+    assert clock.local_hours(0, 3 * hour) == [hour, 2 * hour]
+    assert clock.local_hours(1, hour) == []
+    monkeypatch.setenv("TZ", "XYZ-5:45")
+    time.tzset()
+    try:
+        assert clock.local_hours(0, hour) == [hour // 4]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_local_time() -> None:

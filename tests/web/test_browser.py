@@ -17,7 +17,17 @@ from tests.web.kit import Page, serving
 from tests.workers.world import World
 
 WITHIN_MS = 300
-PATHS = ("/", "/inbox", "/queue", "/tasks", "/agents", "/messages", "/settings", "/workers/auth")
+PATHS = (
+    "/",
+    "/inbox",
+    "/queue",
+    "/tasks",
+    "/agents",
+    "/messages",
+    "/timeline",
+    "/settings",
+    "/workers/auth",
+)
 pytestmark = BROWSER
 
 

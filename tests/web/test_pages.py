@@ -7,7 +7,8 @@ from tests.web.kit import Page
 
 PAGES = ("/", "/inbox", "/queue", "/messages", "/agents", "/tasks", "/tasks/login", "/settings",
          "/workers/auth", "/workers/auth?part=live", "/messages?q=login", "/?project=default&all=1",
-         "/notices", "/tasks?all=1")  # fmt: skip
+         "/notices", "/tasks?all=1", "/timeline", "/timeline?window=6h&by=project",
+         "/timeline?window=week", "/timeline?window=x&by=x")  # fmt: skip
 
 
 def test_the_count_of_the_inbox_is_small(page: Page) -> None:

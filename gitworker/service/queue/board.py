@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gitworker.observe.logs.running_verify import RunningVerify
     from gitworker.observe.logs.verify_output import VerifyOutput
     from gitworker.observe.queue.worker_facts import CardFacts
+    from gitworker.observe.timeline.timeline import Timeline
 
 
 class Reader(NamedTuple):
@@ -58,3 +59,14 @@ class BoardMethods(ServiceBase):
 
         with self._quickly() as session:
             return read_running(session, lines=lines)
+
+    def timeline(self, *, hours: int = 24, by: str = "agent") -> Timeline:
+        """Return the runs, reviews and landings of the last hours, and the use of tokens.
+
+        Tokens are counted by `agent` or `project`. Raises Invalid for another `by`, and for more
+        hours than a month has.
+        """
+        from gitworker.observe.timeline.timeline import read_timeline
+
+        with self._quickly() as session:
+            return read_timeline(session, hours, by)
