@@ -72,6 +72,7 @@ RENDERED_BY = {
     "notifications.show": "notifications.show:json_notifications",
     "questions.question_list": "questions.question_list:json_questions",
     "questions.reply": "questions.reply:json_replied",
+    "radar.conflict": "radar.conflict:json_conflict",
     "radar.radar": "radar.radar_text:json_conflicts",
     "repo.hooks.hook_status": "service.results_repair:hooks_json",
     "review.comments.list_comments": "review.comments.list_comments:json_comments",

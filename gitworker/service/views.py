@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitworker.observe.workers.path import WorktreePath
     from gitworker.observe.workers.show import WorkerView
     from gitworker.observe.workers.status import StatusScreen
+    from gitworker.radar.conflict import ConflictView
     from gitworker.radar.radar import RadarResult
     from gitworker.repo.hooks.hook_status import HookStatus
     from gitworker.tasks.task_list import TaskList
@@ -163,6 +164,19 @@ class ViewMethods(ServiceBase):
             found = survey(session, chosen=chosen if workers else None)
         absent = {one.worker_id for one in named} - {blip.worker for blip in found.blips}
         return found._replace(absent=tuple(sorted(absent)))
+
+    def show_conflict(self, worker: str | None, other: str | None = None) -> ConflictView:
+        """Return the files in conflict of a worker with another one, each with three versions.
+
+        Without `other` it is the branch that the worker lands on. Raises NotFound if one of them
+        has no branch.
+        """
+        from gitworker.radar.conflict import read_conflict
+
+        with self._reading() as session:
+            found = self._worker(session, worker)
+            second = None if other is None else self._worker(session, other)
+            return read_conflict(session, found, second)
 
     def pool(self) -> PoolState:
         """Return the parked worktrees, and how many are wanted."""

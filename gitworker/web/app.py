@@ -52,6 +52,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/timeline": ("history.timeline", "timeline.html"),
     "/settings": ("settings", "settings.html"),
     "/workers/{worker}": ("work.worker", "worker.html"),
+    "/workers/{worker}/conflict": ("work.conflict", "conflict.html"),
     "/workers/{worker}/rounds/{rounds}": ("work.rounds", "rounds.html"),
 }
 

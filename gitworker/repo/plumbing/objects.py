@@ -6,7 +6,7 @@ They are removed with the directory.
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gitworker.errors import Naming
 from gitworker.model.ids import Oid
@@ -17,15 +17,18 @@ SHA1_LENGTH = 40
 FASTEST = 1
 
 
-def read_objects(git: Git, names: Sequence[str]) -> list[bytes | None]:
+def read_objects(
+    git: Git, names: Sequence[str], *, env: Mapping[str, str] | None = None
+) -> list[bytes | None]:
     """Return the content of each named object in order, None for one that does not exist.
 
-    A name is any revision, for example `<tree>:<path>`, and may contain every byte but NUL.
+    A name is any revision, for example `<tree>:<path>`, and may contain every byte but NUL. `env`
+    may name other directories of objects.
     """
     if not names:
         return []
     request = b"".join(os.fsencode(name) + b"\0" for name in names)
-    out = git.run("cat-file", "--batch", "-z", stdin=request).out
+    out = git.run("cat-file", "--batch", "-z", stdin=request, env=env).out
     found: list[bytes | None] = []
     at = 0
     for name in names:
