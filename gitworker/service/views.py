@@ -168,14 +168,16 @@ class ViewMethods(ServiceBase):
     def show_conflict(self, worker: str | None, other: str | None = None) -> ConflictView:
         """Return the files in conflict of a worker with another one, each with three versions.
 
-        Without `other` it is the branch that the worker lands on. Raises NotFound if one of them
-        has no branch.
+        Without `other`, and with its name, it is the branch that the worker lands on. Raises
+        NotFound if one of them has no branch.
         """
+        from gitworker.model.ref_names import short_name
         from gitworker.radar.conflict import read_conflict
 
         with self._reading() as session:
             found = self._worker(session, worker)
-            second = None if other is None else self._worker(session, other)
+            target = short_name(session.target_of(found))
+            second = None if other in (None, target) else self._worker(session, other)
             return read_conflict(session, found, second)
 
     def pool(self) -> PoolState:

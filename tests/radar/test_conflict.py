@@ -54,6 +54,7 @@ def test_the_target(scene: RadarScene) -> None:
     scene.world.advance(at_line(7, "theirs"))
     found = service(scene).show_conflict("auth")
     assert (found.other, found.is_target, found.stopped) == ("main", True, None)
+    assert service(scene).show_conflict("auth", "main") == found
     assert found.files[0].areas[0].theirs == ("theirs",)
 
 
