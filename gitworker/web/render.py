@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from gitworker import clock
+from gitworker.model.worker import WorkerState
 from gitworker.observe.text import age_text
 from gitworker.rules_text import one_line, printable
+from gitworker.states.task_machine import status_label
+from gitworker.states.worker_machine import state_label
+
+if TYPE_CHECKING:
+    from gitworker.model.task import TaskStatus
 
 _HERE = os.path.dirname(__file__)
 SHORT = 10
@@ -32,7 +39,7 @@ def make_environment() -> Environment:
     environment.filters |= {
         "age": lambda at_ms, now_ms: age_text(None if at_ms is None else max(0, now_ms - at_ms)),
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
-        "short": lambda oid: str(oid)[:SHORT], "stamp": clock.iso_utc_seconds,
+        "short": lambda oid: str(oid)[:SHORT], "stamp": _stamp, "label": _label,
         "percent": lambda share: f"{share:.0%}",
         "bytes": lambda path: quote(path.encode("utf-8", "surrogateescape"), safe="/"),
     }  # fmt: skip
@@ -46,6 +53,18 @@ def read_static() -> dict[str, bytes]:
         with open(f"{_HERE}/static/{name}", "rb") as file:
             found[name] = file.read()
     return found
+
+
+def _stamp(at_ms: int) -> Markup:
+    """Return a time of the local zone, with the date on another day; a program reads UTC."""
+    return Markup('<time datetime="{}">{}</time>').format(
+        clock.iso_utc_seconds(at_ms), clock.local_minutes(at_ms, clock.now_ms())
+    )
+
+
+def _label(state: WorkerState | TaskStatus) -> str:
+    """Return a worker's or a task's state in the words of the command line."""
+    return state_label(state) if isinstance(state, WorkerState) else status_label(state)
 
 
 def _shown(value: Any) -> Any:

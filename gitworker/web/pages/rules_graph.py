@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.states.task_machine import status_label
 from gitworker.tasks.views.rules_graph import SHAPES, depths
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def picture(tasks: Sequence[GraphTask]) -> Picture:
         row = rows[column] = rows.get(column, -1) + 1
         x, y = MARGIN + column * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)
         kind = SHAPES.get(task.status, "work")
-        places[task.id] = Node(task, kind, x, y, _cut(task.title or _words(task.status.value)))
+        places[task.id] = Node(task, kind, x, y, _cut(task.title or status_label(task.status)))
     edges = tuple(
         _edge(places[need.task], places[task.id], is_dotted=need.until == "done")
         for task in drawn
@@ -80,10 +81,6 @@ def _edge(start: Node, end: Node, *, is_dotted: bool) -> Edge:
         f" C{x2 - half} {lane} {x2 - half} {y2} {x2} {y2}",
         is_dotted,
     )
-
-
-def _words(status: str) -> str:
-    return status.lower().replace("_", " ")
 
 
 def _cut(text: str) -> str:

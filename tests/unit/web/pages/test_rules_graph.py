@@ -19,7 +19,7 @@ def test_picture() -> None:
     a, b, c, d = found.nodes
     assert a.x < b.x < c.x
     assert (d.x, d.y > a.y) == (a.x, True)
-    assert (a.title, b.title[-1], c.kind) == ("ready", "…", "done")
+    assert (a.title, b.title[-1], c.kind) == ("ready to start", "…", "done")
     assert [edge.is_dotted for edge in found.edges] == [False, True, False]
     assert " L" in found.edges[2].path
     assert found.width > c.x
