@@ -43,7 +43,7 @@ def test_a_review_in_two_rounds(world: World, page: Page, tab: Any) -> None:
     comment_on(tab, f"article:has(h3:text-is('{FILE}')) tr.add >> nth=1 >> .no.new", "Why true?", 2)
     tab.focus(f"h3:text-is('{OTHER}')")
     tab.keyboard.press("v")
-    tab.wait_for_selector("#review-counts:has-text('1 of 2 viewed')")
+    tab.wait_for_selector("#review-counts:has-text('1 of 2 parts viewed')")
     tab.keyboard.press("r")
     tab.keyboard.type("Two remarks")
     tab.click("text=Request changes")
@@ -118,7 +118,7 @@ def test_a_review_by_keys_only(world: World, page: Page, tab: Any) -> None:
     tab.keyboard.type("half")
     tab.keyboard.press("Escape")
     tab.keyboard.press("v")
-    tab.wait_for_selector("#review-counts:has-text('1 of 2 viewed')")
+    tab.wait_for_selector("#review-counts:has-text('1 of 2 parts viewed')")
     assert tab.evaluate("document.activeElement.textContent") == OTHER  # its lines are folded
     assert tab.input_value(f"article:has(h3:text-is('{OTHER}')) form.on textarea") == "half"
     assert world.worker("auth").state is WorkerState.IN_REVIEW

@@ -39,7 +39,7 @@ def test_the_scripts_are_small() -> None:
 def test_states_have_the_words_of_commands(world: World, page: Page) -> None:
     """A worker and its task have the states that `git worker list` and `task list` print."""
     assert '<span class="state in_review">in review</span>' in page.see("/workers/auth")
-    assert '>handed in</span>' in page.see("/tasks/login")
+    assert ">handed in</span>" in page.see("/tasks/login")
     world.approve("auth")
     world.land("auth")
     shown = page.see("/tasks?all=1")

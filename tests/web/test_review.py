@@ -143,11 +143,11 @@ def test_viewed_marks_fold(world: World, page: Page) -> None:
     """A viewed file is folded, and unfolded by the next round that changes it."""
     assert '<details class="body" open>' in page.see("/workers/auth")
     done = page.press("/workers/auth/viewed", path=FILE)
-    assert "1 of 1 viewed" in done.text
+    assert "1 of 1 part viewed" in done.text
     assert '<details class="body" open>' not in page.see("/workers/auth")
     (hunk,) = re.findall(r'name="hunk" value="(\w+)"', done.text)
-    assert "0 of 1 viewed" in page.press("/workers/auth/unviewed", hunk=hunk).text
-    assert "1 of 1 viewed" in page.press("/workers/auth/viewed", hunk=hunk).text
+    assert "0 of 1 part viewed" in page.press("/workers/auth/unviewed", hunk=hunk).text
+    assert "1 of 1 part viewed" in page.press("/workers/auth/viewed", hunk=hunk).text
     world.commit("auth", {FILE: "def login():\n    return False\n"})
     world.submit("auth")
     assert '<details class="body" open>' in page.see("/workers/auth")
@@ -162,6 +162,21 @@ def test_a_mark_sends_no_lines_again(world: World, page: Page) -> None:
     world.commit("auth", {FILE: "def login():\n    return False\n"})
     world.submit("auth")
     assert "False" in page.press("/workers/auth/viewed", path=FILE, tip=tip).text
+
+
+def test_the_parts_of_a_renamed_file(world: World, page: Page) -> None:
+    """The page says that a new name is a part beside the hunks, and folds a large deletion."""
+    text = "".join(f"line {number}\n" for number in range(100))
+    world.advance({"old.txt": text, "gone.txt": text.upper()})
+    world.git("rebase", "-q", "main", cwd=world.path("auth"))
+    world.git("mv", "old.txt", "new.txt", cwd=world.path("auth"))
+    world.git("rm", "-q", "gone.txt", cwd=world.path("auth"))
+    world.commit("auth", {"new.txt": text.replace("line 50", "line fifty")})
+    world.submit("auth")
+    shown = page.see("/workers/auth")
+    assert "0 of 4 parts viewed" in shown
+    assert "1 hunk and its new name or mode</summary>" in shown
+    assert '<details class="body"><summary>1 hunk, large deletion</summary>' in shown
 
 
 def test_words_that_differ_are_marked(world: World, page: Page) -> None:
@@ -182,7 +197,7 @@ def test_a_name_that_is_no_utf8(world: World, page: Page) -> None:
     world.submit("auth")
     shown = page.see("/workers/auth")
     assert 'value="b%FF.txt"' in shown
-    assert "1 of 2 viewed" in page.press("/workers/auth/viewed", path="b%FF.txt").text
+    assert "1 of 2 parts viewed" in page.press("/workers/auth/viewed", path="b%FF.txt").text
     done = page.press("/workers/auth/comment", path="b%FF.txt", lines="1", text="x?")
     assert done.status == 200, done.text
 

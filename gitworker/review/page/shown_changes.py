@@ -19,6 +19,8 @@ ADD, DEL, SAME, NOTE = "add", "del", "same", "note"
 KINDS = {"+": ADD, "-": DEL, "\\": NOTE}
 STATUSES = {"A": "new", "D": "deleted", "T": "other type"}
 LINES_AT_MOST = 20_000
+DELETED = "D"
+DELETION, DELETED_AT_MOST = "large deletion", 60  # lines; a deleted file with more begins folded
 
 
 class DiffLine(NamedTuple):
@@ -114,11 +116,18 @@ def _file(
     for one in own:
         del left[one.comment.id]
     return ShownFile(
-        key_of(patch.path), patch.path, (*_facts(patch), *file.risks), file.folded,
+        key_of(patch.path), patch.path, (*_facts(patch), *file.risks),
+        file.folded or _folded_deletion(patch, has_comments=bool(own)),
         (patch.added, patch.removed), tuple(hunks),
         tuple(one for one in own if one.comment.id not in inline),
         len(page.viewed.intersection(patch.ids)), len(patch.ids),
     )  # fmt: skip
+
+
+def _folded_deletion(patch: FilePatch, *, has_comments: bool) -> str | None:
+    """Return the reason to fold a deleted file: its lines are many, and no comment is on them."""
+    is_large = patch.change.status == DELETED and patch.removed > DELETED_AT_MOST
+    return DELETION if is_large and not has_comments else None
 
 
 def _is_on(one: Anchored, patch: FilePatch) -> bool:

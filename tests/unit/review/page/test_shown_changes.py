@@ -8,7 +8,14 @@ import pytest
 from gitworker.review.comments.anchors import Anchored
 from gitworker.review.comments.rules_place import Lines
 from gitworker.review.page.rules_order import PageFile
-from gitworker.review.page.shown_changes import DiffLine, ShownFile, key_of, show_changes
+from gitworker.review.page.shown_changes import (
+    DELETED_AT_MOST,
+    DELETION,
+    DiffLine,
+    ShownFile,
+    key_of,
+    show_changes,
+)
 from gitworker.review.rules_patch import FilePatch, RawChange, parse_patch
 from gitworker.states.comment_machine import CommentState
 from gitworker.store.reviewing.comments import NEW, OLD, Comment, Place
@@ -145,3 +152,16 @@ def test_keys() -> None:
     keys = {key_of(path) for path in ("a", "b", "a b", "\udcff")}
     assert len(keys) == 4
     assert all(key.isalnum() for key in keys)
+
+
+def test_a_large_deletion_begins_folded() -> None:
+    """A deleted file with many lines is folded, unless a comment is on it or it is short."""
+    many = DELETED_AT_MOST + 1
+    for lines, comments, reason in (
+        (many, (), DELETION), (many, (said(1, 1, 1, side=OLD),), None), (many - 1, (), None)
+    ):  # fmt: skip
+        text = f"diff --git a/a.py b/a.py\n@@ -1,{lines} +0,0 @@\n" + "\n".join(["-x"] * lines)
+        patch = changed(status="D", text=text)
+        assert patch.removed == lines
+        assert show_changes(page(patch, comments=comments)).files[0].folded == reason
+    assert show_changes(page(changed())).files[0].folded is None
