@@ -26,6 +26,7 @@ from gitworker.rules_text import quoted
 
 HEAD_PREFIX = "ref: "
 REFTABLE_HEAD = f"{BRANCHES}.invalid"
+USUAL_COMMON_DIR = "../.."  # of an admin directory, as git writes it
 
 
 class Flaw(StrEnum):
@@ -307,8 +308,11 @@ def _flaw_of_git_file(owner: OwnershipClaim, admin_dir: str) -> Flaw | None:
         return Flaw.OTHER_WORKTREE if inside else Flaw.OTHER_REPOSITORY
     if not os.path.isdir(admin_dir):
         return Flaw.NO_ADMIN_DIR
-    is_sound = has_head(admin_dir) and has_common_dir(admin_dir, owner.common_dir)
-    return None if is_sound else Flaw.DAMAGED
+    # `admin_dir` is inside the repository, so the usual text leads there.
+    has_common = _read_line(f"{admin_dir}/commondir") == USUAL_COMMON_DIR or has_common_dir(
+        admin_dir, owner.common_dir
+    )
+    return None if has_common and has_head(admin_dir) else Flaw.DAMAGED
 
 
 def _named_place(admin_dir: str) -> str | None:

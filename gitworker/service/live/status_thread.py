@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitworker.service.service import Service
 
 AGAIN_S = 2.0
+EVERY_S = 30.0  # without news; the age of heartbeats then changes the status of a worker
 
 
 class StatusThread:
@@ -53,7 +54,9 @@ class StatusThread:
         pause = Pause(AGAIN_S, {self._stop_reader: select.POLLIN})
         while not self._is_stopped():
             try:
-                for frame in self._service.watch_status(every_subject=False, pause=pause):
+                for frame in self._service.watch_status(
+                    every_s=EVERY_S, every_subject=False, pause=pause
+                ):
                     if self._is_stopped():
                         return
                     if frame is not None:
