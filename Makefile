@@ -59,14 +59,14 @@ demo-agent: $(READY) ## let the real agent AGENT do one task for a scripted mode
 demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove that no message was lost
 	$(PY) -m fixtures.demo_bus
 
-test: $(READY) ## run the fast tests, the tests of whole programs, and the slow tests at a bounded size
+test: $(READY) ## run the unit tests, the tests of whole programs, and the slow tests at a bounded size
 	@rm -rf $(COVERED) .coverage .coverage.*
 	@$(if $(COVER),mkdir -p build && touch $(COVERED))
 	$(MEASURED) -m "$(FAST)"
 	$(MEASURED) -m whole
 	$(PYTEST) -m slow
 
-fast: $(READY) ## run the fast tests alone, in two to three minutes
+fast: $(READY) ## run the unit tests alone, in about a minute
 	$(PYTEST) -m "$(FAST)"
 
 check: $(READY) ## run every static check, the house rules, and the tests' coverage

@@ -38,18 +38,18 @@ GIT_CONFIG = """\
 
 
 # Suites of whole programs and whole operations: most of their time is the start of interpreters and
-# gits. They run after the fast suites.
+# gits. They run after the unit tests.
 WHOLE = (
-    "agents", "automations", "branches", "cli", "concurrency", "crash", "fsck", "hints", "journal",
-    "kinds", "landing", "lifecycle", "liveness", "mcp", "notifications", "orchestrator", "radar",
-    "repo", "review", "service", "tasks", "tmux", "tui", "verify", "web", "workers", "workstreams",
-    "worktrees",
+    "agents", "automations", "benchmarks", "branches", "bus", "claims", "cli", "concurrency",
+    "crash", "fsck", "hints", "hostile", "journal", "kinds", "landing", "lifecycle", "liveness",
+    "mcp", "notifications", "orchestrator", "questions", "radar", "repo", "review", "service",
+    "store", "tasks", "tmux", "tui", "verify", "web", "workers", "workstreams", "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child, also of every background job; the others run the same code in their own process and
 # in forks (tests/cli/kit.py), to which it adds 50 to 80 ms. Of a parametrized test, only the first
 # variant's children and forks are measured.
-MEASURED = ("agents", "mcp", "tmux", "tui", "web")
+MEASURED = ("agents", "bus", "claims", "mcp", "questions", "store", "tmux", "tui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
 MEASURES_FORKS = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
