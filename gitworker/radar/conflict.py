@@ -35,7 +35,7 @@ FILES = {"100644", "100755"}  # the modes of regular files
 
 
 class ConflictFile(NamedTuple):
-    """One file in conflict: how, the areas of its text, and the reason why there are none.
+    """One file in conflict: how, and the areas of its text or the reason why it has no area.
 
     `left_out` more areas exist.
     """
@@ -57,7 +57,7 @@ class StoppedPick(NamedTuple):
 class ConflictView(NamedTuple):
     """The conflict of a worker with another one or with its target, at their present tips.
 
-    Without `files` there is none. `stopped`: their tips merge, but this commit does not fit;
+    Without `files` they do not conflict. `stopped`: their tips merge, but this commit does not fit;
     the files are then compared with the target as it is. `left_out` more files conflict.
     """
 

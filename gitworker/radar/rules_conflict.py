@@ -50,7 +50,7 @@ def areas_of(lines: Sequence[bytes], size: int) -> list[Area]:
             parts, side = {0: [], 1: [], 2: []}, 0
         elif marker < len(SIDES) - 1:
             side = marker
-        elif parts:
+        else:
             begin = number - len(parts[0])
             found.append(_area(begin, around[-CONTEXT:], [parts[at] for at in range(3)]))
             parts, around = {}, []

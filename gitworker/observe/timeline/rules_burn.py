@@ -6,13 +6,14 @@ beginning to its end.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from bisect import bisect_left, bisect_right
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.tokens.prices import Cost, sum_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 GROUPS = ("agent", "project")
 
@@ -73,32 +74,32 @@ class Burn(NamedTuple):
 
 def burn_of(runs: Iterable[Used], bounds: Sequence[int], *, by: str) -> Burn:
     """Return the use between the bounds of hours, of which there are at least two."""
-    cells: dict[str, list[list[Share]]] = {}
+    cells: dict[str, dict[int, list[Share]]] = {}
     for run in runs:
-        parts = cells.setdefault(run.group, [[] for _ in bounds[1:]])
-        for part, share in zip(parts, _spread(run, bounds), strict=True):
-            part.append(share)
-    totals = [_sum(name, [one for part in parts for one in part]) for name, parts in cells.items()]
+        parts = cells.setdefault(run.group, {})
+        for at, share in _spread(run, bounds):
+            parts.setdefault(at, []).append(share)
+    totals = [_sum(name, chain(*parts.values())) for name, parts in cells.items()]
     groups = sorted((one for one in totals if one.tokens), key=lambda one: (-one.tokens, one.group))
     hours = tuple(
-        Hour(start, end, tuple(_sum(one.group, cells[one.group][at]) for one in groups))
+        Hour(start, end, tuple(_sum(one.group, cells[one.group].get(at, ())) for one in groups))
         for at, (start, end) in enumerate(pairwise(bounds))
     )
     return Burn(by, hours, tuple(groups))
 
 
-def _spread(run: Used, bounds: Sequence[int]) -> list[Share]:
-    """Return the part of a run in each hour; the tokens of all parts add up to those of the run."""
-    shares = [_share_before(run, at) for at in bounds]
-    counted = [round(run.tokens * share) for share in shares]
-    return [
-        Share(run.group, last - first, _times(run.cost, end - start))
-        for (first, last), (start, end) in zip(pairwise(counted), pairwise(shares), strict=True)
-    ]
+def _spread(run: Used, bounds: Sequence[int]) -> Iterator[tuple[int, Share]]:
+    """Yield the part of a run in each of its hours; all tokens add up to those of the run."""
+    first = max(0, bisect_right(bounds, run.start_ms) - 1)
+    last = min(len(bounds) - 1, max(bisect_left(bounds, run.end_ms), first + 1))
+    shares = [_share_before(run, bounds[at]) for at in range(first, last + 1)]
+    for at, (start, end) in enumerate(pairwise(shares), first):
+        tokens = round(run.tokens * end) - round(run.tokens * start)
+        yield at, Share(run.group, tokens, _times(run.cost, end - start))
 
 
 def _share_before(run: Used, at: int) -> float:
-    """Return the share of a run before a time; a run without a length is before its end."""
+    """Return the share of a run before a time; a run without a length is after its beginning."""
     if at <= run.start_ms:
         return 0.0
     if at >= run.end_ms:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
 
 HOURS_AT_MOST = 24 * 31
-RUNS_AT_MOST, MOVES_AT_MOST = 2000, 5000
+RUNS_AT_MOST = MOVES_AT_MOST = 5000
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 

@@ -15,8 +15,9 @@ WHERE r.ended_at_ms IS NULL OR r.ended_at_ms >= :since
 ORDER BY near.id DESC LIMIT :limit;
 
 -- name: moves — the transitions of workers since a time, newest first
-SELECT seq, ts_ms, entity_id AS worker_id, json_extract(metadata, '$.task_id') AS task_id,
-    from_state, event, to_state, actor, json_extract(metadata, '$.reason') IS 'undo' AS is_undo
+SELECT seq, ts_ms, entity_id AS worker_id, from_state, event, to_state, actor,
+    CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.task_id') END AS task_id,
+    CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.reason') END IS 'undo' AS is_undo
 FROM transitions INDEXED BY idx_transitions_screen
 WHERE machine <> 'task' AND machine = 'worker' AND seq > COALESCE((
     SELECT seq FROM transitions INDEXED BY idx_transitions_screen

@@ -157,6 +157,7 @@ def _lane(row: Row, y: int, scale: Scale) -> Lane:
 
 def _box(bar: Bar, y: int, scale: Scale) -> Box:
     start = scale.at(bar.start_ms, otherwise=scale.since_ms)
-    width = round(scale.at(bar.end_ms, otherwise=scale.until_ms) - start, 3)
+    end = scale.at(bar.end_ms, otherwise=scale.until_ms)
+    width = round(max(0.0, end - start), 3)  # a clock may have been set back
     top, height = (RUNS, RUN_HIGH) if bar.is_run else (WAITS, WAIT_HIGH)
     return Box(start, y + top, width, height, bar.kind, bar.words)

@@ -33,6 +33,12 @@ def test_places() -> None:
     assert (auth.shapes[0].x, auth.shapes[0].words) == (WIDE / 4, "handed in by auth")
 
 
+def test_a_clock_that_was_set_back() -> None:
+    """A run that ended before its beginning has no width."""
+    (lane,) = lanes([Row("auth", (RUN._replace(start_ms=1500),), ())], SCALE)
+    assert lane.boxes[0].width == 0
+
+
 def test_lines() -> None:
     """The list has every bar and mark, the newest first, and those from before last."""
     assert [line.at_ms for line in lines(ROWS)] == [1900, 1250, 1250, None]
