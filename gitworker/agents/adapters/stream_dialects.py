@@ -15,6 +15,10 @@ Event = Mapping[str, Any]
 RESULT_LINES = 5
 LINE_MAX = 400
 CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+CLAUDE_MODEL_USAGE = {
+    "input_tokens": "inputTokens", "cache_creation_input_tokens": "cacheCreationInputTokens",
+    "cache_read_input_tokens": "cacheReadInputTokens", "output_tokens": "outputTokens",
+}  # fmt: skip
 COMMANDS = ("command", "cmd", "file_path", "filePath", "absolute_path", "path", "pattern", "query")
 
 
@@ -54,7 +58,7 @@ def read_claude(event: Event, facts: StreamFacts) -> Iterator[str]:
 
 
 def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
-    usage = _table(event.get("usage"))
+    usage = _claude_totals(event)
     facts.input_tokens = facts.output_tokens = None  # the totals of the run
     facts.cached_tokens = facts.cost_usd = None
     facts.add_usage(
@@ -63,12 +67,24 @@ def _claude_result(event: Event, facts: StreamFacts) -> Iterator[str]:
     )  # fmt: skip
     if event.get("is_error"):
         error = event.get("error")
-        text = event.get("result") or (_table(error).get("message") or error) or "it failed"
+        text = event.get("result") or (_table(error).get("message") or error)
+        text = text or ", ".join(map(str, event.get("errors") or ())) or "it failed"
         is_spent = event.get("subtype") == "error_max_budget_usd"
         kind = BUDGET if is_spent else ""
         facts.fail(str(text), status=event.get("api_error_status"), kind=kind)
         yield f"! {_short(str(text))}"
     yield end_line(facts)
+
+
+def _claude_totals(event: Event) -> Event:
+    """Return the tokens of a run; at the end by a budget only the sums of each model have them."""
+    usage, models = _table(event.get("usage")), _table(event.get("modelUsage"))
+    if any(usage.get(name) for name in (*CLAUDE_INPUT, "output_tokens")) or not models:
+        return usage
+    return {
+        name: _total(*(_table(one).get(key) for one in models.values()))
+        for name, key in CLAUDE_MODEL_USAGE.items()
+    }
 
 
 def _claude_input(usage: Event) -> int:

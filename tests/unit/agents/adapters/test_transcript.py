@@ -120,11 +120,21 @@ def test_cached_tokens_and_models() -> None:
 
 
 def test_claude_stops_at_its_own_budget() -> None:
-    """The end at `--max-budget-usd` is a failure of its own kind."""
-    event = {"type": "result", "subtype": "error_max_budget_usd", "is_error": True}
-    transcript, _ = read("claude", [event])
+    """The end at `--max-budget-usd` is a failure of its own kind, with the tokens of all models."""
+    event = {
+        "type": "result", "subtype": "error_max_budget_usd", "is_error": True,
+        "errors": ["Reached maximum budget ($0.1)"], "total_cost_usd": 0.2,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+        "modelUsage": {
+            "large": {"inputTokens": 5, "cacheReadInputTokens": 3, "outputTokens": 2},
+            "small": {"inputTokens": 1, "cacheCreationInputTokens": 4, "outputTokens": 1},
+        },
+    }  # fmt: skip
+    transcript, text = read("claude", [event])
     assert transcript.failure is not None
     assert transcript.failure.is_budget
+    assert text.startswith("! Reached maximum budget ($0.1)\n")
+    assert transcript.facts.usage == (13, 3, 3, 0.2, None)
 
 
 def test_claude_limit() -> None:
