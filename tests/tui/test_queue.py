@@ -102,9 +102,10 @@ def test_the_log_follows(world: World) -> None:
 
 def test_output_of_a_run(world: World) -> None:
     """The output of a verification appears while it runs, in the queue and on its own screen."""
-    gate = world.root / "gate"
-    os.mkfifo(gate)
-    steps = f"echo first step; read line < {gate}; echo second step; read line < {gate}; echo last"
+    gates = [world.root / "one", world.root / "two"]  # a read never meets the writer of another
+    for gate in gates:
+        os.mkfifo(gate)
+    steps = "echo first step; read line < {}; echo second step; read line < {}".format(*gates)
     world.git("config", "worker.verify.commands", steps)
     world.approved("auth", "login", {"a": "1\n"})
     service = open_repository(str(world.root))
@@ -120,11 +121,11 @@ def test_output_of_a_run(world: World) -> None:
         await room.choose_item("for ")
         await room.press("enter", sees="running")
         await room.see("first step")
-        gate.write_text("go\n")
+        gates[0].write_text("go\n")
         await room.see("second step")
         await room.press("escape", "escape", sees="Verified now")
         await room.see("second step")
-        gate.write_text("go\n")
+        gates[1].write_text("go\n")
         await room.see("auth landed at")
         await room.miss("Verified now")
         await room.choose_item("verify the first 1")
