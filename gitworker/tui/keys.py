@@ -73,6 +73,7 @@ REVIEW = (
     Key("p", "file(-1)", "", ""),
     Key("shift+down", "extend(1)", "Shift+↓ ↑", "a range of lines"),
     Key("shift+up", "extend(-1)", "", ""),
+    Key("w", "sides", "w", "old and new lines side by side, or in one column"),
     Key("c", "comment", "c", "comment on the lines, or change the draft", "comment"),
     Key("d", "drop", "d", "delete the draft"),
     Key("x", "resolve", "x", "resolve the comment"),

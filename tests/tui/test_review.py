@@ -415,3 +415,28 @@ def test_any_two_rounds(world: World) -> None:
         await room.press(*"x", "enter", sees="is not N..M")
 
     play(world, story, worker="auth", size=(110, 60))
+
+
+def test_side_by_side(world: World) -> None:
+    """w shows old and new lines in two columns, on which comments are written as before."""
+    in_review(world)
+    world.commit("auth", {"README": "one\n2 and more\nthree\n"})
+    world.submit("auth")
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        await room.choose("+def logout():")
+        await room.press("w", sees="│   5 +def logout():")
+        assert "│   5 +def logout():" in room.line()
+        await room.press("c", sees="Comment on src/login.py:5")
+        await room.write("Rename it.")
+        await room.see("┃ #1 draft", "│   5 +def logout():")
+        await room.pilot.resize_terminal(90, 50)
+        await room.see("    5 +def logout():")
+        await room.pilot.resize_terminal(120, 50)
+        await room.see("│   5 +def logout():")
+        await room.press("w", sees="      5 +def logout():")
+        await room.pilot.resize_terminal(90, 50)
+        await room.press("w", sees="two columns need a terminal of 100 columns; this one has 90")
+
+    play(world, story, worker="auth", size=(120, 50))

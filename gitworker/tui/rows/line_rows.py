@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.observe.text_width import cut, width_of
 from gitworker.review.page.colors import find_lexer, parts_of, tokens_of
 from gitworker.review.page.rules_words import changed_words, pairs
 from gitworker.review.page.shown_changes import ADD, DEL, NOTE
@@ -29,6 +30,7 @@ COLORS = {
 }  # fmt: skip
 KIND_AT_MOST = 3
 NO_WORDS = (0, 0)
+MIDDLE = " │ "
 STYLES_KEPT = 500
 BLOCK, BLOCKS_KEPT = 50, 200  # lines that are coloured together: a block takes 5 to 10 ms
 MARGIN = 25  # lines that a block may be longer, to end in front of a line without indentation
@@ -43,6 +45,14 @@ class LineKey(NamedTuple):
     old: int | None
     new: int | None
     at: int
+
+
+def is_same_line(one: object, other: LineKey) -> bool:
+    """Return whether a key is that of a line, in one column or beside its other version."""
+    if not isinstance(one, LineKey) or (one.path, one.hunk) != (other.path, other.hunk):
+        return False
+    pairs_of = ((one.new, other.new), (one.old, other.old))
+    return any(first is not None and first == second for first, second in pairs_of)
 
 
 class ColorCache:
@@ -170,6 +180,71 @@ class LineRow:
     def color(self) -> bool:
         """Make the colours; return whether they are new."""
         return self._hunk.color(self._at)
+
+
+class SideRow:
+    """A line before the change and its new version beside it; either may not exist."""
+
+    __slots__ = ("_half", "_hunk", "_new", "_old")
+    is_file = False
+
+    def __init__(self, hunk: HunkLines, old: int | None, new: int | None, *, width: int) -> None:
+        self._hunk, self._old, self._new = hunk, old, new
+        self._half = (width - len(MIDDLE)) // 2
+
+    @property
+    def key(self) -> LineKey:
+        """Return the key of both lines."""
+        hunk, lines = self._hunk.hunk, self._hunk.hunk.lines
+        before = None if self._old is None else lines[self._old].old
+        after = None if self._new is None else lines[self._new].new
+        at = self._new if self._new is not None else self._old
+        return LineKey(self._hunk.path, hunk.id, before, after, at or 0)
+
+    @property
+    def width(self) -> int:
+        """Return about the number of columns."""
+        text = "" if self._new is None else self._hunk.hunk.lines[self._new].text
+        return self._half + len(MIDDLE) + self._hunk.digits + 2 + len(text)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the left half, as wide as half of the screen, and the whole right one."""
+        left = fitted(self._side(self._old, is_old=True), self._half)
+        is_note = self._new is not None and self._hunk.hunk.lines[self._new].kind == NOTE
+        right = [] if is_note else self._side(self._new, is_old=False)
+        return (*left, Part(MIDDLE, DIM), *right)
+
+    def color(self) -> bool:
+        """Make the colours of both lines; return whether they are new."""
+        ats = {one for one in (self._old, self._new) if one is not None}
+        is_new = [self._hunk.color(one) for one in ats]
+        return any(is_new)
+
+    def _side(self, at: int | None, *, is_old: bool) -> list[Part]:
+        if at is None:
+            return []
+        line = self._hunk.hunk.lines[at]
+        number = line.old if is_old else line.new
+        sign, style = SIGNS.get(line.kind, (" ", ""))
+        shown = "" if number is None else str(number)
+        head = Part(f"{shown:>{self._hunk.digits}} ", DIM)
+        return [head, Part(sign, style), *self._hunk.parts(at)]
+
+
+def fitted(parts: Sequence[Part], width: int) -> list[Part]:
+    """Return parts that fill a width exactly; longer ones end with an ellipsis."""
+    size = sum(width_of(one.text) for one in parts)
+    if size <= width:
+        return [*parts, Part(" " * (width - size))]
+    found: list[Part] = []
+    room = width
+    for text, style in parts:
+        found.append(Part(cut(f"{text}…", room) if width_of(text) >= room else text, style))
+        room -= width_of(found[-1].text)
+        if found[-1].text != text:
+            break
+    return [*found, Part(" " * room)]
 
 
 @lru_cache(STYLES_KEPT)

@@ -9,9 +9,10 @@ from gitworker.observe.text import count_text, few_files
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
+from gitworker.review.page.rules_words import side_by_side
 from gitworker.review.page.shown_changes import show_changes
 from gitworker.states.worker_machine import state_words
-from gitworker.tui.rows.line_rows import ColorCache, HunkLines, LineRow
+from gitworker.tui.rows.line_rows import ColorCache, HunkLines, LineRow, SideRow
 from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.row import (
     BAD,
@@ -59,11 +60,15 @@ class CommentKey(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The way to show a review; `toggled` are the files and hunks folded against the default."""
+    """The way to show a review; `toggled` are the files and hunks folded against the default.
+
+    `is_sided`: the old and the new lines are in two columns.
+    """
 
     toggled: Set[str]
     width: int
     colors: ColorCache
+    is_sided: bool = False
 
 
 class ReviewRows(NamedTuple):
@@ -178,11 +183,24 @@ def _hunk(file: ShownFile, hunk: ShownHunk, layout: Layout) -> Iterator[AnyRow]:
         Part("  viewed" if hunk.is_viewed else "", DIM), key=HunkKey(file.path, hunk.id),
     )  # fmt: skip
     shown = HunkLines(file.path, hunk, layout.colors)
-    for at, line in enumerate(hunk.lines):
+    for line_row, said in _lines(shown, layout):
         if not folded:
-            yield LineRow(shown, at)
-        for said in line.said:
-            yield from _comment(said, layout.width, has_lines=folded)
+            yield line_row
+        for one in said:
+            yield from _comment(one, layout.width, has_lines=folded)
+
+
+def _lines(shown: HunkLines, layout: Layout) -> Iterator[tuple[AnyRow, tuple[Anchored, ...]]]:
+    """Yield the rows of a hunk with the comments below each."""
+    lines = shown.hunk.lines
+    if not layout.is_sided:
+        for at, line in enumerate(lines):
+            yield LineRow(shown, at), line.said
+        return
+    for old, new in side_by_side([one.kind for one in lines]):
+        said = () if old is None else lines[old].said
+        said += () if new is None or new == old else lines[new].said
+        yield SideRow(shown, old, new, width=layout.width), said
 
 
 def _comment(one: Anchored, width: int, *, has_lines: bool) -> Iterator[AnyRow]:

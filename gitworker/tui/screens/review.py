@@ -18,7 +18,7 @@ from gitworker.service.outcome_words import (
     review_words,
 )
 from gitworker.tui.keys import REVIEW
-from gitworker.tui.rows.line_rows import ColorCache, LineKey
+from gitworker.tui.rows.line_rows import ColorCache, LineKey, is_same_line
 from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, Layout, review_rows
 from gitworker.tui.rows.rules_choice import choose_lines
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 RECORDS_READ = 20
 LARGE = 2000
+SIDED_FROM = 100  # columns of the terminal
 NO_COMMENT = "the cursor is not on a comment"
 NO_CHANGES = "the changes are not read yet"
 
@@ -64,6 +65,7 @@ class ReviewView(View):
         self._viewed: frozenset[str] | None = None
         self._toggled: set[str] = set()
         self._colors = ColorCache()
+        self._is_sided = False
 
     # ------------------------------------------------------------------ reading
     def read(self, width: int) -> Loaded:
@@ -78,7 +80,8 @@ class ReviewView(View):
     def _seen(
         self, page: ReviewPage, viewed: frozenset[str], width: int, undo: Record | None
     ) -> Seen:
-        layout = Layout(self._toggled, width, self._colors)
+        is_sided = self._is_sided and width >= SIDED_FROM
+        layout = Layout(self._toggled, width, self._colors, is_sided)
         shown = review_rows(page, viewed=viewed, layout=layout)
         return Seen(page, shown, undo)
 
@@ -149,6 +152,20 @@ class ReviewView(View):
     def action_move(self, step: int) -> None:
         """Move to the next or previous file, hunk or comment."""
         self.body.move(step, is_wanted=_is_item)
+
+    def action_sides(self) -> None:
+        """Show the old and the new lines side by side, or in one column again."""
+        width = self.size.width
+        if self.data is None or (width < SIDED_FROM and not self._is_sided):
+            few = f"two columns need a terminal of {SIDED_FROM} columns; this one has {width}"
+            self.refuse(NO_CHANGES if self.data is None else few)
+            return
+        self._is_sided = not self._is_sided
+        before = self.body.key
+        self._draw()
+        if isinstance(before, LineKey):
+            self.body.edge(-1)
+            self.body.move(1, is_wanted=lambda one: is_same_line(one.key, before))
 
     def action_extend(self, step: int) -> None:
         """Choose one line more or less."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.review.page.shown_changes import ADD, DEL, SAME, DiffLine, ShownHunk
+from gitworker.review.page.shown_changes import ADD, DEL, NOTE, SAME, DiffLine, ShownHunk
 from gitworker.tui.rows.line_rows import (
     BLOCK,
     BLOCKS_KEPT,
@@ -10,10 +10,15 @@ from gitworker.tui.rows.line_rows import (
     MARGIN,
     ColorCache,
     HunkLines,
+    LineKey,
     LineRow,
+    SideRow,
     block_ends,
+    fitted,
+    is_same_line,
     style_of_part,
 )
+from gitworker.tui.rows.row import Part
 
 
 def lines_of(*lines: tuple[str, str], cache: ColorCache | None = None) -> list[LineRow]:
@@ -95,3 +100,52 @@ def test_old_colours_are_forgotten() -> None:
         cache.put(("a.py", "id", number), [])
     assert cache.get(("a.py", "id", 0)) is None
     assert cache.get(("a.py", "id", BLOCKS_KEPT)) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (("ab", "c"), "ab|c|   "), (("abcdef",), "abcdef|"), (("abcdefg",), "abcde…|"),
+        (("abc", "defg"), "abc|de…|"), (("abcdef", "g"), "abcde…|"), (("äöü宽宽",), "äöü宽…|"),
+        (("ab宽宽宽",), "ab宽…| "), ((), "      "),
+    ],
+)  # fmt: skip
+def test_half_a_screen(texts: tuple[str, ...], found: str) -> None:
+    """Parts fill the width exactly, and an ellipsis marks a cut."""
+    assert "|".join(one.text for one in fitted([Part(text) for text in texts], 6)) == found
+
+
+def hunk_of(*lines: tuple[str, int | None, int | None, str]) -> HunkLines:
+    """Return a hunk with numbered lines."""
+    shown = tuple(DiffLine(*one) for one in lines)
+    return HunkLines("a.py", ShownHunk("id", "", "", shown, False), ColorCache())
+
+
+def text_of(row: SideRow) -> str:
+    """Return the text of a row."""
+    return "".join(part.text for part in row.parts)
+
+
+def test_two_columns() -> None:
+    """A row has both versions of a line, each with its number; a place without one is empty."""
+    hunk = hunk_of((DEL, 1, None, "old = 1"), (ADD, None, 1, "new = 1"), (NOTE, None, None, " end"))
+    both = SideRow(hunk, 0, 1, width=43)
+    assert text_of(both) == "  1 -old = 1         │   1 +new = 1"
+    assert both.key == LineKey("a.py", "id", 1, 1, 1)
+    assert both.width >= len("  1 -old = 1         │   1 +new = 1")
+    assert both.color()
+    assert not both.color()
+    assert text_of(SideRow(hunk, 0, None, width=43)) == "  1 -old = 1         │ "
+    assert SideRow(hunk, 0, None, width=43).key == LineKey("a.py", "id", 1, None, 0)
+    assert text_of(SideRow(hunk, None, 1, width=43)) == f"{' ' * 20} │   1 +new = 1"
+    assert text_of(SideRow(hunk, 2, 2, width=43)) == "    \\ end            │ "
+
+
+def test_the_same_line() -> None:
+    """A line is found again in the other number of columns by the number of one side."""
+    row = LineKey("a.py", "id", 3, 4, 0)
+    assert is_same_line(LineKey("a.py", "id", None, 4, 9), row)
+    assert is_same_line(LineKey("a.py", "id", 3, None, 9), row)
+    assert not is_same_line(LineKey("a.py", "id", 4, None, 9), row)
+    assert not is_same_line(LineKey("b.py", "id", 3, 4, 0), row)
+    assert not is_same_line(None, LineKey("a.py", "id", None, None, 0))
