@@ -9,6 +9,7 @@ import pytest
 from gitworker.errors import Refused
 from gitworker.service import open_repository
 from gitworker.service.outcome_words import Outcome
+from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tui.app import ControlRoom
 from tests.tui.kit import Room, opened, play
 from tests.workers.world import World
@@ -43,6 +44,38 @@ def test_text_of_agents_is_text(world: World) -> None:
         await room.press("i", sees="message")
         screens.append(room.text())
         await room.press("l", sees="No window yet.")
+        screens.append(room.text())
+        assert [one for one in screens if not is_safe(one)] == []
+
+    play(world, story, size=(160, 60))
+
+
+def test_text_of_tasks_is_text(world: World) -> None:
+    """Titles, texts and filters are neither commands nor markup on the other screens."""
+    from textual.events import Paste
+
+    from gitworker.tui.screens.ask import PlainInput
+
+    service = open_repository(str(world.root))
+    service.add_task("form", TaskFields(title=f"title {EVIL}", text=f"text {EVIL}\n"))
+    world.working("auth", "login", {"ok.py": LINE})
+    open_repository(str(world.path("auth")), identity="auth").send_note("hq", f"note {EVIL}")
+
+    async def story(room: Room) -> None:
+        screens = []
+        for key, text in (("T", "title"), ("G", "title"), ("A", "At work"), ("M", "note")):
+            await room.press(key, sees=text)
+            screens.append(room.text())
+        await room.press("T", sees="title")
+        await room.choose_item("form")
+        await room.press("enter", sees="text")
+        screens.append(room.text())
+        await room.press("g", "slash", sees="Show only the workers")
+        await room.until(lambda: room.app.screen.query(PlainInput))
+        room.app.screen.query_one(PlainInput).post_message(Paste("one\x1b[31m[b]\r\ntwo"))
+        await room.see(r"one\x1b[31m[b]")
+        screens.append(room.text())
+        await room.press("enter", sees=r"Board, only one\x1b[31m[b]")
         screens.append(room.text())
         assert [one for one in screens if not is_safe(one)] == []
 
