@@ -70,6 +70,9 @@ class View(Screen[None]):
     def loaded(self) -> None:
         """React to new data, in the loop."""
 
+    def failed(self) -> None:
+        """React to a read that was refused, in the loop."""
+
     def grow(self) -> None:
         """Show the present ages, without reading anything."""
 
@@ -153,6 +156,8 @@ class View(Screen[None]):
             self.body.show([*text, *hint])
         elif self.has_parts:
             self.room.report(Outcome(refusal_words(error), error.hint, True))
+        if self.has_parts:
+            self.failed()
         self._end()
 
     def _end(self) -> None:

@@ -1,6 +1,7 @@
 """The queue and the log of an agent."""
 
 import os
+import threading
 
 from gitworker.service import open_repository, to_json
 from gitworker.tui.rows.list_rows import text_rows
@@ -153,3 +154,29 @@ def test_a_run_that_ends_on_its_screen(world: World) -> None:
         await room.press("home", sees="passed")
 
     play(world, story, size=(100, 30))
+
+
+def test_a_run_of_another_process(world: World) -> None:
+    """A verification that began elsewhere appears without a key."""
+    gate = world.root / "gate"
+    os.mkfifo(gate)
+    world.git("config", "worker.verify.commands", f"echo from elsewhere; read line < {gate}")
+    world.approved("auth", "login", {"a": "1\n"})
+    service = open_repository(str(world.root))
+    service.trust(service.untrusted_commands())
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="priority 100")
+        other = threading.Thread(target=service.verify, args=("auth",))
+        other.start()
+        await room.see("Verified now", "from elsewhere")
+        await room.choose_item("for ")
+        await room.press("enter", sees="running")
+        room.view.failed()
+        await room.press("escape", sees="Verified now")
+        room.view.failed()
+        gate.write_text("go\n")
+        other.join()
+        await room.miss("Verified now")
+
+    play(world, story, size=(100, 50))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gitworker import clock
 from gitworker.service.outcome_words import Outcome, landing_outcome
@@ -10,8 +10,12 @@ from gitworker.tui.keys import QUEUE
 from gitworker.tui.rows.queue_rows import Undoable, Verdict, Waiting, queue_rows
 from gitworker.tui.view import Loaded, View, bindings
 
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
 RECORDS_READ, RECORDS_SHOWN = 20, 8  # a removal after a landing is a part of the landing
-LIVE_S, QUIET_S = 0.5, 2.0  # between two reads while a landing or a verification runs, and without
+LIVE_S, QUIET_S = 0.5, 5.0  # between two reads while a landing or a verification runs, and without
+BEGINS_MS = 5000  # in which a landing that was begun here takes its lock
 LINES_READ = 20
 
 
@@ -21,6 +25,11 @@ class QueueView(View):
     KEYS = QUEUE
     BINDINGS: ClassVar[list[Any]] = bindings(QUEUE)
     TITLE_TEXT = "Queue"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._look: Timer | None = None
+        self._live_until_ms = 0
 
     def read(self, width: int) -> Loaded:
         """Return the queue and the newest operations that can be undone."""
@@ -34,7 +43,35 @@ class QueueView(View):
 
     def loaded(self) -> None:
         """Read the rows again soon: neither a verdict nor a line of output changes the status."""
-        self.load_later(LIVE_S if self.data else QUIET_S)
+        if self.data or clock.monotonic_ms() < self._live_until_ms:
+            self.load_later(LIVE_S)
+        else:
+            self._look_later()
+
+    def failed(self) -> None:
+        """Look again later, because the next read may succeed."""
+        self._look_later()
+
+    def _look_later(self) -> None:
+        if self._look is None:
+            self._look = self.set_timer(QUIET_S, self._look_now)
+
+    def _look_now(self) -> None:
+        """Look whether a verification has begun, which costs less than reading all rows."""
+        self._look = None
+        if self.room.screen is not self:
+            self._is_stale = True
+            return
+        service = self.room.service
+        self.room.read(lambda: service.running_verifications(lines=1), self._looked, self._looked)
+
+    def _looked(self, found: object) -> None:
+        if not self.has_parts:
+            return
+        if isinstance(found, list) and found:
+            self.load()
+        else:
+            self._look_later()
 
     def action_open(self) -> None:
         """Review a worker, or show the output of a verification."""
@@ -49,6 +86,8 @@ class QueueView(View):
     def action_land(self) -> None:
         """Land the worker under the cursor, or all approved work."""
         key, service = self.body.key, self.room.service
+        self._live_until_ms = clock.monotonic_ms() + BEGINS_MS
+        self.load_later(LIVE_S)
         if isinstance(key, Waiting):
             name = key.worker
             self.room.change(f"land {name}", lambda: landing_outcome(service.merge([name])))

@@ -85,6 +85,11 @@ class VerifyView(View):
         if self.data:
             self.load_later(LIVE_S)
 
+    def failed(self) -> None:
+        """Go on following a run after a read that was refused."""
+        if self.data:
+            self.load_later(LIVE_S)
+
 
 class RoundsView(View):
     """The changes of a worker since the reader's last look, or from round to round."""
