@@ -190,9 +190,7 @@ def test_wait_for_a_state(scene: Scene) -> None:
 def test_wait_for_a_landing(scene: Scene) -> None:
     """Wait sees a landing, and a verdict that has come before."""
     scene.approved("auth", "login")
-    assert (
-        run(scene.root, "wait", "auth", "--for", "verdict").out == "auth is approved (approved)\n"
-    )
+    assert run(scene.root, "wait", "auth", "--for", "verdict").out == "auth is approved\n"
     with running(scene.root, "wait", "auth", "--for", "landed") as waiting:
         ok(scene.root, "merge", "auth")
         assert read_line(waiting) == "auth has landed (approved)\n"
