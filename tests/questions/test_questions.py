@@ -197,6 +197,8 @@ def test_without_an_answer_in_time_the_task_is_paused(auth: World) -> None:
 def test_a_late_answer_names_the_command_that_goes_on(auth: World) -> None:
     """Until the paused task continues, each view says that the answer has come."""
     assert asking(auth, timeout_s=0) is None
+    asked = "its agent asks: Which port?: git worker reply auth <text>"
+    assert ok(auth.root, "task", "why", "login") == f"login: it is paused: {asked}"
     answer(auth, "8080")
     assert auth.states("auth", "login") == ("WORKING", "PAUSED")
     session, words, command = auth.session(), "its question is answered", "git worker resume auth"

@@ -9,8 +9,9 @@ from gitworker.model.ids import HQ
 from gitworker.model.ref_names import short_name
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
+from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.observe.workers.rules import Reading, is_taken, may_wait_for_limit, next_command
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.records.run_results import can_repeat_run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.tasks import StoredTask
+    from gitworker.store.workers import Worker
 
 BEFORE_MAX = 1000  # tasks that are counted before one in the queue
 
@@ -117,7 +119,7 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
-    limit = None if worker is None else find_hold(reader, worker, stored.status)
+    limit = None if worker is None else _find_hold(reader, worker, stored)
     project = find_project(reader, stored.project_id)
     queue = [one.id for one in ready_tasks(reader, BEFORE_MAX)]
     return TaskFacts(
@@ -125,9 +127,19 @@ def _facts(reader: Reader, task: str) -> TaskFacts | None:
         stored.last_error or "", retry_in, command,
         queue.index(task) if task in queue else len(queue),
         closed_by(project) if project else None,
-        limit=None if limit is None else Why(limit.words, limit.command),
+        limit=limit,
         lands_in=_lands_in(reader, stored),
     )  # fmt: skip
+
+
+def _find_hold(reader: Reader, worker: Worker, stored: StoredTask) -> Why | None:
+    """Return why a paused task waits: its question, its limit, or a late answer."""
+    if may_wait_for_limit(worker.state, stored.status):
+        asked = find_open_question(reader, worker.worker_id, stored.id, stored.status)
+        if asked is not None:
+            return Why(f"its agent {asked.words}", asked.command)
+    found = find_hold(reader, worker, stored.status)
+    return None if found is None else Why(found.words, found.command)
 
 
 def _lands_in(reader: Reader, stored: StoredTask) -> tuple[str, str] | None:
