@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.measure import Failed, Sample
@@ -140,9 +141,7 @@ def _measure_keys(server: _Server) -> Result:
     if chromium is None or not SITE.is_dir():
         return not_measured(name, limit, "no chromium, or no `make browser-env`")
     sys.path.insert(0, str(SITE))
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
+    with import_module("playwright.sync_api").sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
         tab = browser.new_page()
         host, _, cookie = f"http://127.0.0.1:{server.port}", "", server.cookie.partition("=")
