@@ -57,7 +57,7 @@ COMMANDS: Sections = {
         "verify": "Run the verify commands on a commit.",
         "trust": "Trust the commands of this repository.",
         "queue": "Show the landing queue and its verdicts.",
-        "ui": "Show the board, inbox, reviews and queue in the terminal.",
+        "ui": "Show the board, inbox, tasks, reviews and queue in the terminal.",
     },
     "Look": {
         "status": "Show all workers on one screen.",

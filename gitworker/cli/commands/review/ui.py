@@ -11,7 +11,7 @@ from gitworker.cli.options import GitworkerCommand, worker_argument
 @worker_argument(required=False)
 @click.pass_obj
 def command(call: CommandLine, worker: str | None) -> None:
-    """Show the board, inbox, reviews and queue in the terminal.
+    """Show the board, inbox, tasks, reviews and queue in the terminal.
 
     The screens show every worker by what it needs, and change with the repository. Their keys are
     the commands of this program: comment, approve, reject, land, undo, reply, pause and others,
