@@ -1,7 +1,11 @@
-"""Read the changes between two commits as data. Read-only; two processes of git."""
+"""Read the changes between two commits as data. Read-only; two processes of git.
+
+They never change, so a process that serves many reads keeps the newest.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gitworker.errors import NotFound
@@ -13,6 +17,7 @@ from gitworker.review.rules_patch import FilePatch, RawChange, parse_patch, pars
 if TYPE_CHECKING:
     from gitworker.model.ids import Oid
 
+PATCHES_KEPT = 4
 OPTIONS = (
     "-r", "--find-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
     "--no-relative", "--no-indent-heuristic", "--diff-algorithm=myers", "--inter-hunk-context=0",
@@ -27,7 +32,12 @@ def read_patch(git: Git, old: Oid, new: Oid, *, context: int = 3) -> tuple[FileP
     git runs as in a bare repository, so that no attributes or settings of a user change a hunk.
     Raises NotFound if git has deleted one of the commits.
     """
-    bare = Git(require_repository(git.directory).common_dir)
+    return _read(require_repository(git.directory).common_dir, old, new, context)
+
+
+@lru_cache(PATCHES_KEPT)
+def _read(common_dir: str, old: Oid, new: Oid, context: int) -> tuple[FilePatch, ...]:
+    bare = Git(common_dir)
     changes = _read_raw(bare, old, new)
     if not changes:
         return ()
