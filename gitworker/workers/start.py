@@ -79,7 +79,7 @@ def resume(
         session.report(
             Notice(
                 f'no agent works as {name}; work there yourself: cd "$(git worker path {name})", or'
-                f" start one: git worker resume {name} -d -- CMD"
+                f" start one: git worker resume {name} -d -- <command>"
             )
         )
     return resumed

@@ -52,7 +52,7 @@ def test_without_a_known_command(auth: SupervisedWorker) -> None:
     by_hand.wait()
     answer = run(auth.world.root, "resume", "auth")
     assert (answer.status, answer.out) == (0, "auth is at work\n")
-    hint = "git worker resume auth -d -- CMD"
+    hint = "git worker resume auth -d -- <command>"
     by_person = 'cd "$(git worker path auth)"'
     report = f"no agent works as auth; work there yourself: {by_person}, or start one: {hint}\n"
     assert report in answer.err
