@@ -6,11 +6,12 @@ prefix fails.
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 MS_A_POINT = 60_000  # a minute of waiting counts as much as one point of priority
 PENALTY = 10  # points of priority for each time that the work was sent back since it was assigned
+NAMED_AT_MOST = 40  # workers named in one line of the reflog
 LARGEST = 4  # a window grows to at most this many times its setting
 
 
@@ -143,3 +144,13 @@ def next_probes(span: SearchSpan, slots: int, running: Iterable[int] = ()) -> li
     wanted += [span.green + round(width * part / parts) for part in range(parts - 1, 0, -1)]
     fresh = [p for p in dict.fromkeys(wanted) if span.concerns(p) and p not in busy]
     return fresh[: max(0, slots - len(busy))]
+
+
+def landing_reason(landing: Sequence[tuple[str, str]]) -> str:
+    """Return the target's reflog line for a window of workers and their tasks.
+
+    It names at most 40 workers: git gets the line in an environment variable of limited length.
+    """
+    names = ", ".join(f"{worker}: {task}" for worker, task in landing[:NAMED_AT_MOST])
+    more = len(landing) - NAMED_AT_MOST
+    return f"git worker merge {names}{f' and {more} more' if more > 0 else ''}"

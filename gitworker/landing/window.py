@@ -25,7 +25,7 @@ from gitworker.journal.finish_landing import (
 )
 from gitworker.journal.recover import finish_interrupted
 from gitworker.landing.prepare import Prepared
-from gitworker.lifecycle.rules import landing_reason
+from gitworker.landing.rules_queue import landing_reason
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import Landed, NotLanded

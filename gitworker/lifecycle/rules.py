@@ -1,7 +1,5 @@
 """Decisions about a worker. Pure: facts in, a verdict or an error out."""
 
-from collections.abc import Sequence
-
 from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
@@ -15,7 +13,6 @@ RETRY_MAX_S = 3600
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 HELP_WORDS = frozenset({"TASK", "TEXT", "WORKER"})  # the placeholders of the help
-NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "git worker list   # this work has landed: choose another task id",
     TaskStatus.CANCELLED: "git worker task restart {}   # or undo it: git worker undo --list",
@@ -215,71 +212,3 @@ def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError |
             code="not_allowed",
         )
     return None
-
-
-def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorkerError | None:
-    """Return why `actor` must not undo an operation of `operation_actor`, or None."""
-    if actor in RESERVED or actor == operation_actor or self_review:
-        return None
-    return Refused(
-        f"worker {actor} cannot undo an operation of {operation_actor}",
-        "ask the user of the repository to undo it",
-        code="not_allowed",
-    )
-
-
-UNDONE_FROM = {
-    "adopt": frozenset({WorkerState.ASSIGNED, WorkerState.FAILED}),  # failed: by its setup
-    "approve": frozenset({WorkerState.APPROVED}),
-    "cancel": frozenset({WorkerState.IDLE}),
-    "reset": frozenset({WorkerState.IDLE}),
-    "remove": frozenset({WorkerState.COMPLETED}),
-}
-
-
-def undo_refusal(
-    kind: str, *, worker: str, state: WorkerState, same_task: bool
-) -> GitWorkerError | None:
-    """Return why an operation on a worker can no longer be undone, or None.
-
-    The worker must still have the state that the operation gave it, and the same task if it had
-    one.
-    """
-    if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
-        return None
-    return Refused(
-        f"the last {kind} cannot be undone: worker {worker} {state_words(state)} by now",
-        f"git worker show {worker}",
-        code="moved_on",
-    )
-
-
-def taken_back_as(state: WorkerState) -> str:
-    """Return the task's event for an undone adoption in this state of the worker."""
-    if state is WorkerState.ASSIGNED:
-        return "undo"
-    return "reset" if state is WorkerState.FAILED else "cancel"
-
-
-def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:
-    """Return why a task cannot return to the worker that had it, or None.
-
-    `holder` is another worker that has the task now.
-    """
-    if holder is None and status not in HELD:
-        return None
-    return Refused(
-        f"task {task} {status_words(status)} by now, held by {holder or 'another worker'}",
-        f"git worker show {holder or task}",
-        code="moved_on",
-    )
-
-
-def landing_reason(landing: Sequence[tuple[str, str]]) -> str:
-    """Return the target's reflog line for a window of workers and their tasks.
-
-    It names at most 40 workers: git gets the line in an environment variable of limited length.
-    """
-    names = ", ".join(f"{worker}: {task}" for worker, task in landing[:NAMED_AT_MOST])
-    more = len(landing) - NAMED_AT_MOST
-    return f"git worker merge {names}{f' and {more} more' if more > 0 else ''}"

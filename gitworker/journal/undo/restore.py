@@ -8,7 +8,7 @@ from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.journal.undo.reassign import (
     RestoredWorker,
 )
-from gitworker.lifecycle.rules import undo_refusal
+from gitworker.journal.undo.rules_undo import undo_refusal
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import read_worktree_owner, write_worktree_owner

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Refused
+from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.states.task_machine import status_words
 from gitworker.states.worker_machine import state_words
 
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
@@ -18,6 +21,13 @@ PAST = frozenset({
     LANDED_FOR_GOOD, "moved_on", "later_first", "branch_moved", "commits_gone", "nothing_kept",
     "not_allowed",
 })  # fmt: skip
+UNDONE_FROM = {
+    "adopt": frozenset({WorkerState.ASSIGNED, WorkerState.FAILED}),  # failed: by its setup
+    "approve": frozenset({WorkerState.APPROVED}),
+    "cancel": frozenset({WorkerState.IDLE}),
+    "reset": frozenset({WorkerState.IDLE}),
+    "remove": frozenset({WorkerState.COMPLETED}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +182,52 @@ def listed(names: Sequence[str]) -> str:
     """Return names as a short list for a message."""
     shown = ", ".join(names[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorkerError | None:
+    """Return why `actor` must not undo an operation of `operation_actor`, or None."""
+    if actor in RESERVED or actor == operation_actor or self_review:
+        return None
+    return Refused(
+        f"worker {actor} cannot undo an operation of {operation_actor}",
+        "ask the user of the repository to undo it",
+        code="not_allowed",
+    )
+
+
+def undo_refusal(
+    kind: str, *, worker: str, state: WorkerState, same_task: bool
+) -> GitWorkerError | None:
+    """Return why an operation on a worker can no longer be undone, or None.
+
+    The worker must still have the state that the operation gave it, and the same task if it had
+    one.
+    """
+    if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
+        return None
+    return Refused(
+        f"the last {kind} cannot be undone: worker {worker} {state_words(state)} by now",
+        f"git worker show {worker}",
+        code="moved_on",
+    )
+
+
+def taken_back_as(state: WorkerState) -> str:
+    """Return the task's event for an undone adoption in this state of the worker."""
+    if state is WorkerState.ASSIGNED:
+        return "undo"
+    return "reset" if state is WorkerState.FAILED else "cancel"
+
+
+def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:
+    """Return why a task cannot return to the worker that had it, or None.
+
+    `holder` is another worker that has the task now.
+    """
+    if holder is None and status not in HELD:
+        return None
+    return Refused(
+        f"task {task} {status_words(status)} by now, held by {holder or 'another worker'}",
+        f"git worker show {holder or task}",
+        code="moved_on",
+    )

@@ -22,11 +22,11 @@ from gitworker.journal.undo.records import (
 )
 from gitworker.journal.undo.rules_undo import (
     listed,
+    may_undo,
     skip_refusal,
     skipped_words,
     with_older,
 )
-from gitworker.lifecycle.rules import may_undo
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold

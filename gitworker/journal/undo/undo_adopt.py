@@ -13,9 +13,9 @@ from gitworker.errors import Refused
 from gitworker.journal.rollback import drop_worktree
 from gitworker.journal.rollback_adopt import log_of_rename, name_back, release_worktree
 from gitworker.journal.undo.restore import worker_refusal
+from gitworker.journal.undo.rules_undo import taken_back_as
 from gitworker.journal.undo.undoable import Undoable, close
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.lifecycle.rules import taken_back_as
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import anchor_of, short_name

@@ -14,9 +14,9 @@ from gitworker.journal.undo.reassign import (
     assign_again,
 )
 from gitworker.journal.undo.restore import branch_refusal, bring_back, worker_refusal
+from gitworker.journal.undo.rules_undo import return_refusal
 from gitworker.journal.undo.undoable import Undoable, close, closed_unless_begun
 from gitworker.lifecycle.lost_task import publish_return
-from gitworker.lifecycle.rules import return_refusal
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerState
 from gitworker.paths import read_worktree_owner

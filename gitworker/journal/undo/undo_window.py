@@ -4,8 +4,12 @@ from typing import NamedTuple
 
 from gitworker.claims.leases import find_claim
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, worker_refusal
-from gitworker.lifecycle.rules import return_refusal
+from gitworker.journal.undo.rules_undo import (
+    LandedWindow,
+    landing_refusal,
+    return_refusal,
+    worker_refusal,
+)
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import BRANCHES, REMOTES, ref_of, short_name
 from gitworker.repo.plumbing.refs import create_ref, find_ref

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitworker.claims.rules_claim import HELD
 from gitworker.errors import Refused
 from gitworker.journal.undo.rules_undo import (
     LandedWindow,
@@ -9,9 +10,13 @@ from gitworker.journal.undo.rules_undo import (
     is_completed,
     landing_refusal,
     later_refusal,
+    may_undo,
+    return_refusal,
     review_state_of,
     skip_refusal,
     skipped_words,
+    taken_back_as,
+    undo_refusal,
     with_older,
     worker_refusal,
 )
@@ -148,3 +153,45 @@ def test_the_words_of_a_skipped_operation() -> None:
     """A landing that cannot be undone is named with the command that reverts it."""
     assert skipped_words(GOOD) == "no (to revert it: git revert a..b)"
     assert skipped_words(OBSTACLE) == "no"
+
+
+@pytest.mark.parametrize(
+    ("actor", "self_review", "allowed"),
+    [("hq", False, True), ("auth", False, True), ("docs", False, False), ("docs", True, True)],
+)
+def test_permission_to_undo(actor: str, self_review: bool, allowed: bool) -> None:
+    """A worker may undo its own operations; the others are left to people."""
+    refusal = may_undo(actor, "auth", self_review=self_review)
+    assert (refusal is None) is allowed
+    assert refusal is None or refusal.code == "not_allowed"
+
+
+@pytest.mark.parametrize("state", WorkerState)
+@pytest.mark.parametrize("same_task", [True, False])
+@pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove"])
+def test_operations_that_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
+    """An operation is undone only if its worker has the same state and task as after it."""
+    after = {"approve": W.APPROVED, "cancel": W.IDLE, "reset": W.IDLE, "remove": W.COMPLETED}
+    refusal = undo_refusal(kind, worker="auth", state=state, same_task=same_task)
+    allowed = after[kind] is state and (same_task or state is W.IDLE)
+    assert (refusal is None) is allowed
+    if refusal is not None:
+        assert refusal.code == "moved_on"
+
+
+@pytest.mark.parametrize("state", WorkerState)
+def test_an_undone_adoption(state: WorkerState) -> None:
+    """The task is READY again if work has not begun, stays after a failure, else ends."""
+    refusal = undo_refusal("adopt", worker="auth", state=state, same_task=True)
+    assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
+    means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
+    assert taken_back_as(state) == means.get(state, "cancel")
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+@pytest.mark.parametrize("holder", [None, "docs"])
+def test_tasks_that_can_be_given_back(status: TaskStatus, holder: str | None) -> None:
+    """A task is given back to its worker unless another agent holds it or works on it."""
+    refusal = return_refusal("t1", status, holder=holder)
+    held = status in HELD
+    assert (refusal is None) is (holder is None and not held)

@@ -9,6 +9,7 @@ from gitworker.landing.rules_queue import (
     MS_A_POINT,
     PENALTY,
     Candidate,
+    landing_reason,
     next_probes,
     next_size,
     order,
@@ -142,3 +143,11 @@ def test_speculation_begins_with_the_window() -> None:
     assert next_probes(whole(8).learn(4, passed=True), 2, [8]) == [6]
     assert next_probes(whole(8).learn(8, passed=False), 2) == [5, 3]
     assert next_probes(whole(8).learn(8, passed=True), 2) == []
+
+
+def test_a_reflog_entry() -> None:
+    """A landing names its workers and their tasks, of a large number the first ones."""
+    assert landing_reason([("amy", "t1"), ("bob", "t2")]) == ("git worker merge amy: t1, bob: t2")
+    many = [("a" * 63, "t" * 100)] * 10_000
+    assert landing_reason(many).endswith(" and 9960 more")
+    assert len(landing_reason(many)) < 10_000

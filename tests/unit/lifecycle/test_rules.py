@@ -117,58 +117,6 @@ def test_permission_to_judge(actor: str, self_review: bool, allowed: bool) -> No
     assert refusal is None or refusal.code == "not_allowed"
 
 
-@pytest.mark.parametrize(
-    ("actor", "self_review", "allowed"),
-    [("hq", False, True), ("auth", False, True), ("docs", False, False), ("docs", True, True)],
-)
-def test_permission_to_undo(actor: str, self_review: bool, allowed: bool) -> None:
-    """A worker may undo its own operations; the others are left to people."""
-    refusal = rules.may_undo(actor, "auth", self_review=self_review)
-    assert (refusal is None) is allowed
-    assert refusal is None or refusal.code == "not_allowed"
-
-
-@pytest.mark.parametrize("state", WorkerState)
-@pytest.mark.parametrize("same_task", [True, False])
-@pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove"])
-def test_operations_that_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
-    """An operation is undone only if its worker has the same state and task as after it."""
-    after = {"approve": W.APPROVED, "cancel": W.IDLE, "reset": W.IDLE, "remove": W.COMPLETED}
-    refusal = rules.undo_refusal(kind, worker="auth", state=state, same_task=same_task)
-    allowed = after[kind] is state and (same_task or state is W.IDLE)
-    assert (refusal is None) is allowed
-    if refusal is not None:
-        assert refusal.code == "moved_on"
-
-
-@pytest.mark.parametrize("state", WorkerState)
-def test_an_undone_adoption(state: WorkerState) -> None:
-    """The task is READY again if work has not begun, stays after a failure, else ends."""
-    refusal = rules.undo_refusal("adopt", worker="auth", state=state, same_task=True)
-    assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
-    means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
-    assert rules.taken_back_as(state) == means.get(state, "cancel")
-
-
-@pytest.mark.parametrize("status", TaskStatus)
-@pytest.mark.parametrize("holder", [None, "docs"])
-def test_tasks_that_can_be_given_back(status: TaskStatus, holder: str | None) -> None:
-    """A task is given back to its worker unless another agent holds it or works on it."""
-    refusal = rules.return_refusal("t1", status, holder=holder)
-    held = status in rules.HELD
-    assert (refusal is None) is (holder is None and not held)
-
-
-def test_a_reflog_entry() -> None:
-    """A landing names its workers and their tasks, of a large number the first ones."""
-    assert rules.landing_reason([("amy", "t1"), ("bob", "t2")]) == (
-        "git worker merge amy: t1, bob: t2"
-    )
-    many = [("a" * 63, "t" * 100)] * 10_000
-    assert rules.landing_reason(many).endswith(" and 9960 more")
-    assert len(rules.landing_reason(many)) < 10_000
-
-
 def test_a_failed_verification_ends_a_task_without_retries() -> None:
     """Only a task that is being verified ends, and only if it has no retry left."""
     assert rules.verification_ends(TaskStatus.VERIFYING, retries_left=False)
