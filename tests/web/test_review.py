@@ -153,6 +153,13 @@ def test_viewed_marks_fold(world: World, page: Page) -> None:
     assert '<details class="body" open>' in page.see("/workers/auth")
 
 
+def test_unverified_work_names_the_command(world: World, page: Page) -> None:
+    """Work without a verdict names the command that verifies it, if there is something to run."""
+    assert "git worker verify" not in page.see("/workers/auth")
+    world.git("config", "worker.verify.commands", "true")
+    assert "git worker verify auth" in page.see("/workers/auth")
+
+
 def test_a_mark_sends_no_lines_again(world: World, page: Page) -> None:
     """The answer to a mark leaves out the lines on the screen, unless there is a newer tip."""
     (tip,) = set(re.findall(r'name="tip" value="(\w+)"', page.see("/workers/auth")))
