@@ -190,6 +190,9 @@ class _Work:
             self._say(f"landing {', '.join(self.plan.land)}")
         if self.plan.actions:
             self._look()
+        if self.plan.is_over and not self.chores.jobs:
+            # An agent that was stopped has perhaps ended after the chores were read.
+            self.chores.tick(starts=not self.interrupts.number)
         return self.order.is_single or (self.plan.is_over and not self.chores.jobs)
 
     def wait(self, waker: Waker) -> None:
