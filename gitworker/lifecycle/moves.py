@@ -169,18 +169,30 @@ def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) ->
     set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=now + wait_ms)
 
 
-def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
-    """Give a failed worker its task and claim again; raise if another worker has them now."""
-    from gitworker.claims.leases import require_task_free, take_claim  # 5 ms, only to resume
-    from gitworker.store.rules_leases import LeaseLength
+def require_resumable(reader: Reader, worker: Worker) -> None:
+    """Raise Refused if a failed worker cannot have its task again, as another one has it now."""
+    from gitworker.claims.leases import require_task_free  # 5 ms, only to resume
 
-    task = find_task(writer, worker.task)
+    if not resumes(event_to_work(worker.state, stale_from=worker.stale_from)):
+        return
+    task = find_task(reader, worker.task)
     if task is None:
         return
     refusal = resume_refusal(worker.worker_id, task.id, task.status, holder=task.assigned_agent_id)
     if refusal is not None:
         raise refusal
-    require_task_free(writer, task.id, worker.worker_id)
+    require_task_free(reader, task.id, worker.worker_id)
+
+
+def _take_task_back(writer: Writer, worker: Worker, lease_ms: int) -> None:
+    """Give a failed worker its task and claim again; raise if another worker has them now."""
+    from gitworker.claims.leases import take_claim  # 5 ms, only to resume
+    from gitworker.store.rules_leases import LeaseLength
+
+    require_resumable(writer, worker)
+    task = find_task(writer, worker.task)
+    if task is None:
+        return
     assign_task(writer, task.id, agent=worker.worker_id, branch=worker.branch)
     take_claim(writer, task.id, worker.worker_id, length=LeaseLength(lease_ms))
 

@@ -19,7 +19,12 @@ from gitworker.claims.leases import path_claims_of_others, require_task_held
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
-from gitworker.lifecycle.moves import advance, bring_to_work, wait_for_agent
+from gitworker.lifecycle.moves import (
+    advance,
+    bring_to_work,
+    require_resumable,
+    wait_for_agent,
+)
 from gitworker.lifecycle.rules import (
     is_approved,
     is_stale,
@@ -106,7 +111,9 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
         refuse_lost_task(reader, session, worker)
-        if not is_interrupted(worker.state):
+        if is_interrupted(worker.state):
+            require_resumable(reader, worker)  # before anything is committed
+        else:
             require_task_held(reader, worker.task_id, worker.worker_id)
     session = session.aimed_at(worker.lands_on)
     if name is None and (left := read_old_worktree(session, worker)):

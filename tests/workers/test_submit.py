@@ -268,6 +268,9 @@ def test_submit_of_a_task_that_another_worker_holds(world: World) -> None:
     world.spawn("docs", "login")
     with unchanged(world, "task_taken"):
         world.submit("auth")
+    Repo(world.path("auth")).write({"b": "new\n"})
+    with unchanged(world, "task_taken"):
+        world.submit("auth", commit_message="More")
 
 
 def test_hook_of_the_user_may_refuse(world: World) -> None:
