@@ -63,7 +63,7 @@ def read_last_run(session: Session, reader: Reader, worker: Worker) -> LastRun |
         log = find_agent_log(session.paths.logs, worker)
     if log is None:
         return last
-    lines, _ = last_lines(log, LINES_READ)
+    lines, _ = last_lines(log, LINES_READ, begin=result.log_start_bytes or 0)
     rows = [row.strip() for row in rendered("\n".join(lines)[-SCREEN_READ:])]
     rows = [row for row in rows if not _is_sum(row)]
     shown = [row for row in rows[-LINES_SHOWN:] if row]

@@ -21,6 +21,16 @@ def test_detached_failure(auth: SupervisedWorker) -> None:
     assert "\nlast output\n  line 5\n  line 6\n  line 7\n  API outage\n" in shown
 
 
+def test_the_output_of_an_earlier_run(auth: SupervisedWorker) -> None:
+    """A run that printed nothing is not explained by the lines of the one before."""
+    auth.exec("echo before")
+    auth.exec("exit 5", "-d")
+    wait_until(lambda: auth.runs()[-1]["ended_at_ms"])
+    inbox = run(auth.world.root, "inbox", root=auth.world.root)
+    assert inbox.out.splitlines()[0] == "failed auth <age>: it ended with status 5"
+    assert "last output" not in run(auth.world.root, "show", "auth").out
+
+
 def test_json(auth: SupervisedWorker) -> None:
     """The run is a field of the worker's document: none before, then open, then ended."""
 

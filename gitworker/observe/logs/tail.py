@@ -52,17 +52,20 @@ def find_agent_log(kept_logs: str, worker: Worker) -> str | None:
     return f"{kept_logs}/{begin}{max(operations)}{KEPT_SUFFIX}" if operations else None
 
 
-def last_lines(path: str, number: int) -> tuple[list[str], int]:
+def last_lines(path: str, number: int, *, begin: int = 0) -> tuple[list[str], int]:
     """Return the last lines of a file, complete or not, and its modification time in milliseconds.
 
-    Return no lines and 0 if the file does not exist. Reads from the end, as far as needed.
+    Return no lines and 0 if the file does not exist. Reads from the end, as far as needed, and not
+    before the byte `begin`, unless the file is shorter than that: it was rotated then.
     """
     try:
         with open(os.open(path, READING), "rb") as file:
             found = os.fstat(file.fileno())
             if not S_ISREG(found.st_mode):
                 return [], 0
-            return _last(file.fileno(), found.st_size, number), found.st_mtime_ns // 1_000_000
+            size = found.st_size
+            lines = _last(file.fileno(), size, number, begin if begin <= size else 0)
+            return lines, found.st_mtime_ns // 1_000_000
     except OSError:
         return [], 0
 
@@ -178,10 +181,10 @@ def _changed_ns(path: str) -> int:
         return 0
 
 
-def _last(fd: int, size: int, number: int) -> list[str]:
+def _last(fd: int, size: int, number: int, begin: int) -> list[str]:
     data, start = b"", size
-    while start > 0 and data.count(b"\n") <= number and len(data) < READ_AT_MOST:
-        length = min(BLOCK, start)
+    while start > begin and data.count(b"\n") <= number and len(data) < READ_AT_MOST:
+        length = min(BLOCK, start - begin)
         start -= length
         data = os.pread(fd, length, start) + data
     lines = data.split(b"\n")

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class RunResult(NamedTuple):
-    """One run; without `ended_at_ms` it is open. The status is None if it is not known."""
+    """One run; without `ended_at_ms` it is open. The status is None if it is not known.
+
+    `log_start_bytes` is the size of the agent's log at its beginning, if that is known.
+    """
 
     id: int
     command: str
@@ -32,6 +35,7 @@ class RunResult(NamedTuple):
     paused_at_ms: int | None = None
     cached_tokens: int | None = None
     model: str | None = None
+    log_start_bytes: int | None = None
 
     def cost(self, prices: Mapping[str, Price]) -> Cost | None:
         """Return the cost: the reported one, else that of its tokens by a table of prices."""

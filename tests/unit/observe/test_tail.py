@@ -26,6 +26,7 @@ def test_last_lines(tmp_path: Path) -> None:
     assert last_lines(str(log), 3) == (["b\ufffd", "", "d"], 5_000)
     log.write_text("a\nb\n")
     assert last_lines(str(log), 9)[0] == ["a", "b"]
+    assert [last_lines(str(log), 9, begin=at)[0] for at in (2, 4, 5)] == [["b"], [], ["a", "b"]]
     log.write_text("".join(f"line {number}\n" for number in range(50_000)))
     assert last_lines(str(log), 2)[0] == ["line 49998", "line 49999"]
     assert len(last_lines(str(log), 20_000)[0]) == 20_000

@@ -54,7 +54,8 @@ FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
 -- name: result — the newest run of a worker's task, with its end
 SELECT id, command, pid, started_at_ms, ended_at_ms, exit_status, reason, outcome, agent, session,
-    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms, cached_tokens, model
+    input_tokens, output_tokens, cost_usd, failure, resets_at_ms, paused_at_ms, cached_tokens, model,
+    log_start_bytes
 FROM runs WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
 -- name: request — the command of the newest run of a worker's task
