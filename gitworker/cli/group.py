@@ -25,6 +25,10 @@ from gitworker.rules_text import quoted
 
 PROGRAM = "git worker"
 USAGE = 2
+SIMILAR, MISTYPED = (
+    0.6,
+    0.8,
+)  # ratios of difflib: two letters of "cancel" in another order have 0.83
 DESCRIPTION = """\
 Let many coding agents work on one repository at the same time.
 
@@ -130,11 +134,11 @@ def _unless_named(command: click.Command) -> Callable[..., Any]:
     return run
 
 
-def near_words(word: str, known: Iterable[str]) -> list[str]:
+def near_words(word: str, known: Iterable[str], *, similar: float = SIMILAR) -> list[str]:
     """Return at most three similar words, the most similar first."""
     from difflib import get_close_matches  # 1 ms, only for an unknown word
 
-    return get_close_matches(word, list(dict.fromkeys(known)), n=3)
+    return get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=similar)
 
 
 def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
@@ -151,6 +155,9 @@ def _unknown(group: str, args: list[str], *, known: list[str]) -> Invalid:
     if not near:
         return Invalid(message, f"{path} -h", code="usage")
     message += f"; did you mean {', '.join(near)}?"
+    is_same = sorted(args[0]) == sorted(near[0])  # with letters in another order
+    if not is_same and not near_words(args[0], near[:1], similar=MISTYPED):
+        return Invalid(message, f"{path} -h", code="usage")  # a word of its own, for another verb
     return Invalid(message, f"{path} {' '.join(map(quoted, [near[0], *args[1:]]))}", code="usage")
 
 

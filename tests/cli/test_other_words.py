@@ -60,6 +60,9 @@ def test_destructive_words_are_suggestions() -> None:
         ("hooks remove", usage("'hooks remove'", "git worker hooks uninstall")),
         ("spawm a 'b c'", usage("'spawm'; did you mean spawn?", "git worker spawn a 'b c'")),
         ("msg sned x", usage("'msg sned'; did you mean send?", "git worker msg send x")),
+        ("refuse a", usage("'refuse'; did you mean reset, resume?", "git worker -h")),
+        ("message a hi", usage("'message'; did you mean merge, msg?", "git worker -h")),
+        ("msg polls", usage("'msg polls'; did you mean poll?", "git worker msg poll")),
         ("xyzzy", usage("'xyzzy'", "git worker -h")),
         ("msg xyzzy", usage("'msg xyzzy'", "git worker msg -h")),
         ("hook install", Answer(
