@@ -159,7 +159,7 @@ def _measure_keys(server: _Server) -> Result:
     most = sorted(times.times)[int(0.95 * KEYS)]
     return Result(
         name, limit, most <= KEY_MS, f"95 % {most:.0f} ms", shown(times),
-        our_command="the key `v` in chromium",
+        our_command="the key v in chromium",
     )  # fmt: skip
 
 
