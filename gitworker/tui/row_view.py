@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gitworker.observe.text_width import width_of
-from gitworker.tui.rows.row import clean
+from gitworker.tui.rows.row import BOLD, DIM, Part, clean, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +60,11 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         self._width = 0
         self._style: Style | None = None
         self._rest: Timer | None = None
+
+    def show_heading(self, lines: Sequence[str]) -> None:
+        """Show lines as the heading of a dialog, the first one bold, in as many rows."""
+        self.styles.height = len(lines)
+        self.show([row(Part(line, DIM if at else BOLD)) for at, line in enumerate(lines)])
 
     def show(self, rows: Sequence[AnyRow]) -> None:
         """Show rows; the cursor stays at its item, also in other rows, and on the screen."""

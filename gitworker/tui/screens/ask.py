@@ -11,7 +11,6 @@ from textual.widgets import Input
 
 from gitworker.rules_text import one_line
 from gitworker.tui.row_view import RowView
-from gitworker.tui.rows.row import BOLD, DIM, Part, row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +60,7 @@ class AskScreen(ModalScreen[str | None]):
         self.call_after_refresh(self._show_heading)
 
     def _show_heading(self) -> None:
-        rows = [row(Part(line, DIM if at else BOLD)) for at, line in enumerate(self._heading)]
-        heading = self.query_one("#heading", RowView)
-        heading.styles.height = len(rows)
-        heading.show(rows)
+        self.query_one("#heading", RowView).show_heading(self._heading)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return the line."""

@@ -81,10 +81,7 @@ class WriteScreen(ModalScreen[Written | None]):
         self.call_after_refresh(self._show_heading)
 
     def _show_heading(self) -> None:
-        rows = [row(Part(line, DIM if at else BOLD)) for at, line in enumerate(self._heading)]
-        heading = self.query_one("#heading", RowView)
-        heading.styles.height = len(rows)
-        heading.show(rows)
+        self.query_one("#heading", RowView).show_heading(self._heading)
         names = (*zip(("Ctrl+S", "Ctrl+T"), self._ways, strict=False), ("Esc", "leave"))
         parts = [part for key, word in names for part in (Part(key, BOLD), Part(f" {word}  ", DIM))]
         ways = self.query_one("#ways", RowView)
