@@ -99,6 +99,19 @@ def peak_mib(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
     return int(units) * KIB_PER_UNIT / 1024
 
 
+def used_s(pid: int) -> float:
+    """Return the processor time of all threads of a process in seconds (Linux)."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks) / 1e9
+
+
+def resident_mib(pid: int) -> float:
+    """Return the resident memory of a process in MiB (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (size,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(size) / 1024
+
+
 def interleave(
     ways: Mapping[str, Way],
     *,

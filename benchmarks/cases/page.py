@@ -16,7 +16,7 @@ from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.measure import Failed, Sample
+from benchmarks.measure import Failed, Sample, resident_mib, used_s
 from benchmarks.results import Result, not_measured, shown
 from benchmarks.scene import Scene, commit
 
@@ -164,23 +164,15 @@ def _measure_keys(server: _Server) -> Result:
 
 
 def _measure_idle(server: _Server) -> Result:
-    """Measure the share of a processor and the memory of a server that nobody asks."""
+    """Measure the share of a processor and the memory of a server without requests."""
     for path in ("/", "/inbox", "/workers/large", "/queue"):
         server.first_byte_ms(path)
-    before_s, started = _used_s(server.pid), time.perf_counter()
+    before_s, started = used_s(server.pid), time.perf_counter()
     time.sleep(IDLE_S)
-    share = 100 * (_used_s(server.pid) - before_s) / (time.perf_counter() - started)
-    status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
-    (resident,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
-    mib = int(resident) / 1024
+    share = 100 * (used_s(server.pid) - before_s) / (time.perf_counter() - started)
+    mib = resident_mib(server.pid)
     return Result(
         f"`web` with {WORKERS} workers: processor while idle, and memory after four pages",
         f"< {IDLE_PER_CENT:g} %, ≤ {MEMORY_MIB} MiB", share < IDLE_PER_CENT and mib <= MEMORY_MIB,
         f"{share:.2f} %, {mib:.0f} MiB", our_command="git-worker web --no-open",
     )  # fmt: skip
-
-
-def _used_s(pid: int) -> float:
-    """Return the processor time of all threads of a process (Linux)."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks) / 1e9

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from benchmarks.measure import Failed, Sample, interleave
+from benchmarks.measure import Failed, Sample, interleave, resident_mib, used_s
 from benchmarks.results import Result, compare, shown
 from benchmarks.scene import Scene, commit
 
@@ -101,22 +101,15 @@ def _measure_idle(scene: Scene, root: Path) -> Result:
     """Measure the share of a processor and the memory of a screen on which nothing happens."""
     with _shown(scene, root) as pid:
         time.sleep(3)  # the first reads
-        before_s, started = _used_s(pid), time.perf_counter()
+        before_s, started = used_s(pid), time.perf_counter()
         time.sleep(IDLE_S)
-        share = 100 * (_used_s(pid) - before_s) / (time.perf_counter() - started)
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    (resident,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+        share = 100 * (used_s(pid) - before_s) / (time.perf_counter() - started)
+        mib = resident_mib(pid)
     return Result(
         "`ui` on which nothing happens: processor and memory", f"< {IDLE_PER_CENT:g} %",
-        share < IDLE_PER_CENT, f"{share:.2f} %, {int(resident) / 1024:.0f} MiB",
+        share < IDLE_PER_CENT, f"{share:.2f} %, {mib:.0f} MiB",
         our_command="git-worker ui",
     )  # fmt: skip
-
-
-def _used_s(pid: int) -> float:
-    """Return the processor time of all threads of a process (Linux)."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks) / 1e9
 
 
 async def _measure_steps() -> list[Result]:
