@@ -57,7 +57,7 @@ class RowCache:
         if found is None:
             found = _made(hunk, find_lexer(file.path) if has_colors else None, is_sided=is_sided)
             self._keep(key, found)
-        said = _sides(hunk.lines) if is_sided else ((one.said) for one in hunk.lines)
+        said = _sides(hunk.lines) if is_sided else (one.said for one in hunk.lines)
         start = 0
         for at, comments in enumerate(said, 1):
             if comments or at == len(found):
