@@ -25,7 +25,7 @@ from gitworker.repo.worktrees.ownership import owner_of, require_owned
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
-from gitworker.store.heartbeats import record_heartbeat
+from gitworker.store.heartbeats import record_heartbeat, renew_heartbeat
 from gitworker.store.workers import Worker, load_worker, set_process
 
 INIT = 1  # it lives as long as the machine, so it says nothing about an agent
@@ -45,7 +45,8 @@ def start(
     to a new process, if its recorded one has ended or `pid` is given.
 
     Without `pid` the process is the nearest ancestor that is an agent, unless the caller acts for
-    others (`binds_caller` is False): then it is the `agent` that the caller has found. Without a
+    others (`binds_caller` is False): then it is the `agent` that the caller has found, and the
+    status of its last heartbeat stays, since it may have become blocked in the meantime. Without a
     process, only commands and commits count as heartbeats. Raises NotFound if `pid` does not run,
     Conflict if another agent has taken over the worker's claim on the task, Refused if another
     worker holds it.
@@ -54,7 +55,10 @@ def start(
         worker = require_worker(reader, name, session)
         refuse_lost_task(reader, session, worker)
     process = _process(worker, pid) if pid is not None or binds_caller else agent
-    return _begin(session, worker, WorkerEvent.START, process, is_given=pid is not None)
+    return _begin(
+        session, worker, WorkerEvent.START, process,
+        is_given=pid is not None, keeps_status=not binds_caller,
+    )  # fmt: skip
 
 
 def resume(
@@ -92,6 +96,7 @@ def _begin(
     process: Process | None,
     *,
     is_given: bool,
+    keeps_status: bool = False,
 ) -> Worker:
     owner = owner_of(session.repository.common_dir, worker)
     if owner is not None:
@@ -111,7 +116,7 @@ def _begin(
         changes = has_new_process or taken.version != worker.version
         changes = changes or was_paused or worker.waits_for_author
         if changes:
-            _publish_start(writer, worker, process)
+            _publish_start(writer, worker, process, keeps_status=keeps_status)
         started = load_worker(writer, worker.worker_id)
     if not changes:
         if event is WorkerEvent.START or process_runs(started, this_moment(), session.paths):
@@ -140,8 +145,14 @@ def _bind(
     return True
 
 
-def _publish_start(writer: Writer, worker: Worker, process: Process | None) -> None:
-    record_heartbeat(writer, worker.worker_id, status="working", task=worker.task_id, progress=None)
+def _publish_start(
+    writer: Writer, worker: Worker, process: Process | None, *, keeps_status: bool
+) -> None:
+    name, task = worker.worker_id, worker.task_id
+    if keeps_status:
+        renew_heartbeat(writer, name, task=task)
+    else:
+        record_heartbeat(writer, name, status="working", task=task, progress=None)
     publish(
         writer,
         Outgoing(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.cli.hot.hook import WRITE_WAIT_MS
 from gitworker.store.sqlite.write_gate import GATE_TIMEOUT_MS
 from tests.cli.conftest import Scene
 from tests.cli.kit import PROGRAM, Answer, ok, run, wait_until
@@ -60,7 +61,7 @@ def test_our_failures_do_not_stop_the_agent(scene: Scene, damage: str) -> None:
     assert run(worktree, "hook", "Stop", stdin=INPUT) == SILENCE
 
 
-@pytest.mark.parametrize("event", ["SessionStart", "PostToolUse", "Notification", "Stop"])
+@pytest.mark.parametrize("event", ["SessionStart", "PostToolUse", "Stop"])
 def test_a_busy_database_delays_no_agent(scene: Scene, event: str) -> None:
     """While another process holds the database, a hook gives its answer after a short wait."""
     worktree = scene.working()
@@ -72,6 +73,20 @@ def test_a_busy_database_delays_no_agent(scene: Scene, event: str) -> None:
         assert time.monotonic() - begun < GATE_TIMEOUT_MS / 1000 / 4
     assert (heard.status, heard.err) == (0, "")
     assert ("port 8080" in heard.out) == (event in {"SessionStart", "PostToolUse"})
+
+
+def test_a_busy_database_hides_no_question(scene: Scene) -> None:
+    """The question of an agent is recorded although the database is held for longer than usual."""
+    worktree = scene.working()
+    with open(scene.state / "bus.db-gate", "rb+") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        with subprocess.Popen(
+            [PROGRAM, "hook", "Notification"], cwd=worktree, stdin=subprocess.DEVNULL
+        ) as hook:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                hook.wait(WRITE_WAIT_MS / 1000 * 4)
+            fcntl.flock(gate, fcntl.LOCK_UN)
+    wait_until(lambda: "blocked auth" in run(scene.root, "inbox").out)
 
 
 def test_a_busy_database_delays_no_start(scene: Scene) -> None:

@@ -68,7 +68,7 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
         if facts.memory != before:
             remember(context.store, context.worker, facts)
     except Conflict:  # the database is busy: the next event writes, but news cannot wait
-        if event.meaning == STOP:  # an agent is never kept at work without a count
+        if event.meaning in (STOP, WAITING):  # an agent is never kept at work without a count
             raise
     return answer
 

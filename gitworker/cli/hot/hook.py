@@ -7,7 +7,7 @@ import select
 
 from gitworker.agents.hooks.hook_context import Answer, HookContext, answer_of
 from gitworker.agents.hooks.respond import acknowledge, respond
-from gitworker.agents.hooks.rules_dialects import EVENTS, PLAIN, AgentEvent
+from gitworker.agents.hooks.rules_dialects import EVENTS, PLAIN, WAITING, AgentEvent
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.output import answer, answer_line
 from gitworker.model.ids import RESERVED
@@ -20,6 +20,7 @@ STDIN = 0
 INPUT_WAIT_MS = 1000  # an agent writes its input at once
 CHUNK = 1 << 16
 WRITE_WAIT_MS = 300  # the agent waits for us, and a heartbeat that is left out comes with the next
+BLOCKED_WAIT_MS = 5000  # no event follows until a person has answered, and `inbox` must list that
 WORKTREE = "GITWORKER_WORKTREE"  # `exec` sets it
 
 
@@ -38,7 +39,8 @@ def answer_event(event: AgentEvent, identity: str | None = None, *, given: bytes
         place = find_hot_context(identity)
         if place is None or place.actor in RESERVED:
             return
-        place.store.wait_at_most(WRITE_WAIT_MS)
+        waits = event.meaning == WAITING
+        place.store.wait_at_most(BLOCKED_WAIT_MS if waits else WRITE_WAIT_MS)
         context = _context(place, given)
         found = respond(context, event)
         if found is None:

@@ -127,6 +127,13 @@ def test_ended_work_does_not_begin(agent: HookedAgent) -> None:
     assert agent.world.states("auth", "t1")[0] == "FAILED"
 
 
+def test_an_agent_blocked_before_its_work_has_begun(agent: HookedAgent) -> None:
+    """A start that comes after the first question of the agent leaves the agent blocked."""
+    agent.hear("PermissionRequest")
+    begin_work(agent.world.session(agent.worktree, "auth"), "auth", str(os.getpid()), "1")
+    assert (agent.world.states("auth", "t1")[0], agent.status) == ("WORKING", "blocked")
+
+
 def test_silence(agent: HookedAgent) -> None:
     """Without news a prompt and a tool call have no text."""
     agent.hear("SessionStart")

@@ -49,7 +49,7 @@ def test_a_permission_blocks(agent: str, machine: AgentMachine, hermetic: Path) 
         )
     with on_screen(machine, words, ASKING) as screen:
         screen.wait_until(lambda: is_blocked(machine))
-        assert screen.pid in processes_of(machine)
+        screen.wait_until(lambda: screen.pid in processes_of(machine))  # a job records it
         screen.wait_for(QUESTIONS[agent])
         screen.press("Enter")
         screen.wait_until(lambda: not is_blocked(machine))
@@ -126,8 +126,9 @@ def blockings(machine: AgentMachine) -> int:
 
 
 def processes_of(machine: AgentMachine) -> list[int]:
-    """Return the recorded process of the worker, and those above it."""
-    found = [find_process(machine.run("show", "auth", "--json").document["process"]["pid"])]
+    """Return the recorded process of the worker, if any, and those above it."""
+    pid = machine.run("show", "auth", "--json").document["process"]["pid"]
+    found = [None if pid is None else find_process(pid)]
     while found[-1] is not None:
         found.append(find_process(found[-1].parent))
     return [one.pid for one in found if one is not None]
