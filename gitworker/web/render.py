@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from gitworker import clock
 from gitworker.model.worker import WorkerState
+from gitworker.observe.logs.events import event_text
 from gitworker.observe.text import age_text
 from gitworker.rules_text import one_line, printable
 from gitworker.states.task_machine import status_label
@@ -40,6 +41,7 @@ def make_environment() -> Environment:
         "age": lambda at_ms, now_ms: age_text(None if at_ms is None else max(0, now_ms - at_ms)),
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
         "short": lambda oid: str(oid)[:SHORT], "stamp": _stamp, "label": _label,
+        "event": event_text,
         "percent": lambda share: f"{share:.0%}",
         "bytes": lambda path: quote(path.encode("utf-8", "surrogateescape"), safe="/"),
     }  # fmt: skip

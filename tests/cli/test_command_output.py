@@ -303,7 +303,7 @@ def test_status_show_and_log(scene: Scene) -> None:
         answer = scene.run(*words)
         assert (answer.status, answer.err) == (0, ""), words
         assert "auth" in answer.out, words
-        assert "IN_REVIEW" in answer.out, words
+        assert "in review" in answer.out, words
     assert "t1" in scene.run("show", cwd=worktree).out
 
 

@@ -13,6 +13,7 @@ from gitworker import clock
 from gitworker.model.ids import is_oid
 from gitworker.model.message import MessageType
 from gitworker.observe.inbox.rules_messages import summary_of
+from gitworker.observe.logs.rules_events import transition_text
 from gitworker.observe.text import one_line, without_escapes
 from gitworker.store.messages.events import (
     StoredEvent,
@@ -145,8 +146,10 @@ def event_text(event: Event) -> str:
     if event.kind == "transition":
         name = " ".join(filter(None, (MACHINE_NAMES.get(event.machine or "", event.machine),
                                       event.source)))  # fmt: skip
-        text = f"{name}  {event.from_state} → {event.to_state}  {event.name}"
-        text += f" by {event.actor}" if event.actor and event.actor != event.source else ""
+        before, after = event.from_state or "", event.to_state or ""
+        moved = transition_text(event.machine or "", before, after, event.name)
+        text = f"{name}  {moved}"
+        text += f", by {event.actor}" if event.actor and event.actor != event.source else ""
     else:
         to = f" → {event.to}" if event.to else ""
         name = f"commit {event.name[:SHORT]}" if event.kind == "commit" else event.name

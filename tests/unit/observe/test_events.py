@@ -1,9 +1,16 @@
 """Events on frozen data: their text and JSON, and the log of them."""
 
+from collections.abc import Mapping
+from enum import StrEnum
+
 import pytest
 
 from gitworker.observe.logs.events import Event, event_text, json_event
 from gitworker.observe.logs.log import Log, json_log, render_log
+from gitworker.observe.logs.rules_events import transition_text
+from gitworker.states.comment_machine import COMMENT_MACHINE
+from gitworker.states.task_machine import TASK_MACHINE
+from gitworker.states.worker_machine import WORKER_MACHINE
 
 MOVE = Event(1_000, 1, "transition", "auth", "start", actor="auth", machine="worker",
              from_state="ASSIGNED", to_state="WORKING", body='{"pid": 7}')  # fmt: skip
@@ -19,9 +26,9 @@ def message(**facts: str | None) -> Event:
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (MOVE, "auth  ASSIGNED → WORKING  start"),
-        (TASK, "task t  ASSIGNED → IN_PROGRESS  AGENT_STARTED by hq"),
-        (MOVE._replace(body='{"reason": "timeout"}'), "auth  ASSIGNED → WORKING  start: timeout"),
+        (MOVE, "auth  not started yet → at work"),
+        (TASK, "task t  assigned → in progress, by hq"),
+        (MOVE._replace(body='{"reason": "timeout"}'), "auth  not started yet → at work: timeout"),
         (message(), "auth  note"),
         (message(body="{}"), "auth  note"),
         (message(to="hq", task="t", body='{"note": "a\\u001bb"}'), "auth → hq  note  t: a\\x1bb"),
@@ -61,11 +68,26 @@ def test_log_lines() -> None:
     """The log has one line per event with its time, cut to the width."""
     log = Log("auth", (MOVE, TASK))
     assert render_log(log, width=None, color=False) == (
-        "1970-01-01T00:00:01Z  auth  ASSIGNED → WORKING  start\n"
-        "1970-01-01T00:00:02Z  task t  ASSIGNED → IN_PROGRESS  AGENT_STARTED by hq"
+        "1970-01-01T00:00:01Z  auth  not started yet → at work\n"
+        "1970-01-01T00:00:02Z  task t  assigned → in progress, by hq"
     )
     assert render_log(log, width=40, color=True).splitlines()[1] == (
-        "\x1b[2m1970-01-01 00:00:02\x1b[0m  task t  ASSIGNED →…"
+        "\x1b[2m1970-01-01 00:00:02\x1b[0m  task t  assigned →…"
     )
     assert render_log(Log(None, ()), width=40, color=False) == "nothing has happened yet"
     assert [event["seq"] for event in json_log(log)["events"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("machine", "table"),
+    [("worker", WORKER_MACHINE.table), ("task", TASK_MACHINE.table),
+     ("comment", COMMENT_MACHINE.table)],
+)  # fmt: skip
+def test_every_transition_is_in_words(
+    machine: str, table: Mapping[tuple[StrEnum, StrEnum], StrEnum]
+) -> None:
+    """No transition has the name of a state or an event, or two equal sides."""
+    for (before, event), after in table.items():
+        text = transition_text(machine, before, after, event)
+        left, _, right = text.partition(" → ")
+        assert (left != right, text.lower(), "_" in text) == (True, text, False)

@@ -25,12 +25,12 @@ LOG = Log(
     ),
 )  # fmt: skip
 AT_80 = """\
-2027-01-15 09:00:00  auth  ASSIGNED → WORKING  start
+2027-01-15 09:00:00  auth  not started yet → at work
 2027-01-15 09:01:01  auth  commit 1234567890  日本語: ログインを直す: the form …
 2027-01-15 10:00:00  auth → hq  status  skills: I need the token of the staging…
 """
 AT_120 = """\
-2027-01-15 09:00:00  auth  ASSIGNED → WORKING  start
+2027-01-15 09:00:00  auth  not started yet → at work
 2027-01-15 09:01:01  auth  commit 1234567890  日本語: ログインを直す: the form keeps its values 🚀
 2027-01-15 10:00:00  auth → hq  status  skills: I need the token of the staging server, it is not in the vault
 """  # noqa: E501 - a screen of 120 columns

@@ -68,7 +68,7 @@ open operations
   3s  merge of auth, at step begun
 
 last events
-  1m  auth  ASSIGNED → WORKING  start by hq
+  1m  auth  not started yet → at work, by hq
   1s  auth  task_progress  skills-abc: Add skills"""
 
 
