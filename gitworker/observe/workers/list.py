@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.worker import WorkerState
-from gitworker.observe.text import NOTHING, one_line, table
+from gitworker.observe.text import NOTHING, column_widths, one_line, table
 from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
-from gitworker.observe.workers.rules import Reading, is_returned, is_taken, next_command
-from gitworker.observe.workers.status_text import STATE_COLORS
+from gitworker.observe.workers.rules import (
+    Reading,
+    is_returned,
+    is_taken,
+    needs_command,
+    next_command,
+)
+from gitworker.observe.workers.status_text import STATE_COLORS, rows_below
 from gitworker.states.worker_machine import state_label
 from gitworker.store.records.screens import read_short_rows
 
@@ -21,7 +27,10 @@ HEAD = ("WORKER", "STATE", "TASK", "BRANCH")
 
 
 class ListedWorker(NamedTuple):
-    """One row; `returned` is the reason for which its work was sent back."""
+    """One row; `returned` is the reason for which its work was sent back.
+
+    `needs_command`: the worker continues only by `next_command`.
+    """
 
     worker: str
     state: WorkerState
@@ -29,6 +38,7 @@ class ListedWorker(NamedTuple):
     branch: str | None
     next_command: str
     returned: ReturnedWork | None = None
+    needs_command: bool = False
 
 
 class WorkerList(NamedTuple):
@@ -53,11 +63,18 @@ def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
         reader=Reading(session.actor, session.settings.review_self),
     )  # fmt: skip
     returned = returned_work(row) if is_returned(row.state) else None
-    return ListedWorker(row.worker_id, row.state, row.task_id, row.branch, command, returned)
+    waits = returned is not None or row.agent_end is not None
+    return ListedWorker(
+        row.worker_id, row.state, row.task_id, row.branch, command, returned,
+        needs_command=needs_command(row.state, returned=waits),
+    )  # fmt: skip
 
 
 def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
-    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts.
+
+    Below a worker that cannot continue without a command is that command.
+    """
     if width is None:
         return "\n".join("\t".join(map(one_line, _bare_row(one))) for one in found.workers)
     rows = [
@@ -70,9 +87,20 @@ def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
     cells: list[tuple[str, ...]] = [*rows]
     if any(one.returned for one in found.workers):
         head = (*HEAD, "RETURNED")
-        words = [returned_text(one.returned) if one.returned else NOTHING for one in found.workers]
-        cells = [(*row, text) for row, text in zip(rows, words, strict=True)]
-    return "\n".join(table(head, cells, width=width, colors={1: STATE_COLORS}, color=color))
+        cells = [(*row, _reason(one)) for row, one in zip(rows, found.workers, strict=True)]
+    widths = column_widths(head, cells, width=width)
+    heading, *lines = table(
+        head, cells, width=width, colors={1: STATE_COLORS}, color=color, widths=widths
+    )
+    shown = [heading]
+    for one, line in zip(found.workers, lines, strict=True):
+        command = one.next_command if one.needs_command else None
+        shown += [line, *rows_below(widths[0], command, one.returned)]
+    return "\n".join(shown)
+
+
+def _reason(one: ListedWorker) -> str:
+    return returned_text(one.returned, with_log=False) if one.returned else NOTHING
 
 
 def _bare_row(one: ListedWorker) -> list[str]:

@@ -56,10 +56,10 @@ def open_reason(returned: ReturnedWork | None, tip: str | None) -> str | None:
     return returned.reason if returned is not None and returned.tip == tip else None
 
 
-def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
+def returned_text(returned: ReturnedWork, *, whole: bool = False, with_log: bool = True) -> str:
     """Return the reason in words: `conflict in a.py`, `changes requested: A test is missing`.
 
-    `whole` lists all files.
+    `whole` lists all files. `with_log` ends the text with the path of a verification's log.
     """
     text = REASONS.get(returned.reason, returned.reason)
     if returned.files:
@@ -67,7 +67,7 @@ def returned_text(returned: ReturnedWork, *, whole: bool = False) -> str:
         text += f" in {files}"
     note = " ".join(returned.note.split())  # one line
     text += f": {note}" if note else ""
-    return f"{text} (log: {returned.log})" if returned.log else text
+    return f"{text} (log: {returned.log})" if returned.log and with_log else text
 
 
 def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:

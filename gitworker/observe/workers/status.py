@@ -307,7 +307,7 @@ def _worker_line(
         tip=tip,
         news=news_of(
             row.state, error=row.last_error, waits=waiting_for,
-            returned=returned_text(returned) if returned else None,
+            returned=returned_text(returned, with_log=False) if returned else None,
             trouble=trouble.words if trouble else None,
             end=None if row.agent_end is None else end_text(row.agent_end),
             problems=_problems(row, verified, conflicts),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.observe.logs.events import Event
+    from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.observe.workers.status import OpenOperation, StatusScreen, WorkerLine
 
 SHORT = 10
@@ -157,7 +158,8 @@ def _table(
 ) -> list[str]:
     """Return the table without empty columns; the news get the width that is left.
 
-    Below a worker that cannot continue without a command is that command.
+    Below a worker that cannot continue without a command is that command, and the log of the
+    verification that failed.
     """
     rows = [_cells(line, now_ms) for line in shown]
     empty = {at for at, cells in enumerate(zip(*rows, strict=True)) if set(cells) <= {NOTHING, ""}}
@@ -171,9 +173,21 @@ def _table(
     for one, line in zip(shown, lines, strict=True):
         found.append(line)
         waits = one.returned is not None or one.agent_ended
-        if one.trouble or needs_command(one.state, returned=waits):
-            found.append(" " * widths[0] + GAP + ARROW + one_line(one.next_command))
+        needs = one.trouble or needs_command(one.state, returned=waits)
+        found += rows_below(widths[0], one.next_command if needs else None, one.returned)
     return found
+
+
+def rows_below(indent: int, command: str | None, returned: ReturnedWork | None) -> list[str]:
+    """Return the lines below a worker's row, which are never cut: the command and the log.
+
+    `indent` is the width of the first column. The log is that of the verification after which the
+    work came back.
+    """
+    texts = [ARROW + one_line(command)] if command else []
+    if returned is not None and returned.log:
+        texts.append(f"log: {one_line(returned.log)}")
+    return [" " * indent + GAP + text for text in texts]
 
 
 def _cells(line: WorkerLine, now_ms: int) -> tuple[str, ...]:

@@ -154,6 +154,23 @@ def test_list_of_returned_work() -> None:
     ]
 
 
+LOG = f"/{'long/' * 30}verify.log"
+UNVERIFIED = ReturnedWork("verify_failed", TIP, (), LOG, "", is_waiting=True)
+
+
+def test_a_log_is_shown_whole() -> None:
+    """Status and list show the command and the whole path of the log below a worker sent back."""
+    below = ["        → git worker resume auth", f"        log: {LOG}"]
+    line = row("auth", WorkerState.WORKING, returned=UNVERIFIED,
+               next_command="git worker resume auth")  # fmt: skip
+    screen = StatusScreen(NOW, "main", TIP, (line,), (), (), ())
+    assert render_status(screen, width=80, color=False).splitlines()[4:6] == below
+    listed = LISTED.workers[0]._replace(
+        returned=UNVERIFIED, needs_command=True, next_command="git worker resume auth"
+    )
+    assert render_list(WorkerList((listed,)), width=80, color=False).splitlines()[2:] == below
+
+
 def test_empty_list() -> None:
     """Without workers scripts get nothing, people a hint."""
     assert render_list(WorkerList(()), width=None, color=False) == ""
