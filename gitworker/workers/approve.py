@@ -47,7 +47,7 @@ from gitworker.review.reviewer import reviewer_of_record
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import state_words
-from gitworker.store.operations import load_operation
+from gitworker.store.operations import find_last_operation, load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, all_workers
@@ -168,7 +168,7 @@ def _approve(call: _ApproveCall, name: str) -> Approved:
         with session.store.read() as reader:
             review = find_review(reader, worker.worker_id, worker.task_id, "approved")
         if review or not is_approved(worker.state):
-            return _approved_already(session, worker, review)
+            return _approved_already(call, worker, review)
         withdraw(session, worker, "its approval is not on record")  # a foreign program deleted it
         worker = _check(session, name)
     # A landing reports the files that it leaves out itself.
@@ -280,18 +280,41 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _approved_already(session: Session, worker: Worker, review: Review | None) -> Approved:
-    """Return a worker whose approval holds, unchanged; raise Conflict if its branch has moved."""
+def _approved_already(call: _ApproveCall, worker: Worker, review: Review | None) -> Approved:
+    """Return a worker whose approval holds, unchanged.
+
+    Raises Conflict if its branch has moved, or if `at` is another commit than the approved one: in
+    its present form, as it was before the approval rebased it, or as it was handed in.
+    """
+    session, name = call.session, worker.worker_id
     commit = Oid(review.commit_oid) if review else Oid("")
-    if is_approved(worker.state) and read_tips(session, worker).branch != commit:
-        raise Conflict(
-            f"{worker.branch} has moved since it was approved",
-            f"git worker done {worker.worker_id}",
-            code="moved_on",
-        )
+    if is_approved(worker.state):
+        if read_tips(session, worker).branch != commit:
+            raise Conflict(
+                f"{worker.branch} has moved since it was approved",
+                f"git worker done {name}",
+                code="moved_on",
+            )
+        if call.at is not None:
+            _require_approved_at(session, worker, commit, session.git.require_oid(call.at))
     words = state_words(worker.state)
-    session.report(Notice(f"worker {worker.worker_id} {words} already: nothing changed"))
+    session.report(Notice(f"worker {name} {words} already: nothing changed"))
     return Approved(worker, commit, None, None, 0, None)
+
+
+def _require_approved_at(session: Session, worker: Worker, commit: Oid, at: Oid) -> None:
+    name = worker.worker_id
+    with session.store.read() as reader:
+        operation = find_last_operation(reader, "approve", worker=name, task=worker.task_id)
+    known = {commit, find_requested(session, worker)}
+    if operation is not None:
+        known.add(operation.payload(ApproveData).old)
+    if at not in known:
+        raise Conflict(
+            f"{name} is approved at {commit[:12]}, not at {at[:12]}",
+            f"git worker diff {name}   # the change that is approved",
+            code="approved_at_another",
+        )
 
 
 def _check_worktree(session: Session, worker: Worker, *, moves: bool) -> None:

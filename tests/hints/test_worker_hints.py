@@ -355,6 +355,7 @@ CASES = {
     "branch-blocked": Case(two_branches, W + "spawn auth login", "git branch -m {} <new-name>"),
     "branch-exists": Case(own_branch, W + "spawn auth login", "git branch -m {} <new-name>"),
     "at-foreign": Case(in_review, W + "approve auth --at main", W + "diff {}"),
+    "at-another": Case(approved, W + "approve auth --at main", W + "diff {}"),
     "at-earlier": Case(later_still, W + "approve auth --at auth/login^", W + "approve {} --at {}"),
     "later-commits": Case(later, W + "approve auth", W + "approve {} --at {}"),
     "parent-first": Case(stacked, W + "approve docs", W + "approve {} {}"),

@@ -48,6 +48,19 @@ def test_at_an_earlier_commit(world: World) -> None:
     assert caught.value.detail == f"  {late[:7]} Late work"
 
 
+def test_at_after_the_approval(world: World) -> None:
+    """--at repeats the approval of the same commit, also as it was before, and of no other one."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    before = world.tip("auth/login")
+    world.advance({"b": "1\n"})
+    world.approve("auth", at=before)
+    assert world.tip("auth/login") != before
+    for same in (before, "auth/login"):
+        assert world.approve("auth", at=same).commit == world.tip("auth/login")
+    with unchanged(world, "approved_at_another", Conflict):
+        world.approve("auth", at="main")
+
+
 def test_at_a_foreign_commit(world: World) -> None:
     """--at with a commit that is not the branch's own is wrong usage."""
     world.in_review("auth", "login", {"a": "1\n"})
