@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Failed, interleave
+from benchmarks.measure import Failed, interleave, resident_mib
 from benchmarks.results import Result, not_measured, shown
 from benchmarks.scene import PYTHON, Scene
 
@@ -55,13 +55,6 @@ class Served:
             raise Failed(f"{method} {params}: {answer}")
         found: dict[str, Any] = answer["result"]
         return found
-
-    def resident_mib(self) -> float:
-        """Return the memory that the server holds now (Linux)."""
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise Failed("no VmRSS")
 
 
 @contextmanager
@@ -112,18 +105,20 @@ def _first_answer(scene: Scene, worktree: Path) -> Result:
 
 def _memory(scene: Scene, worktree: Path) -> Iterator[Result]:
     with served(scene, worktree) as server:
+        pid = server.process.pid
         server.ask("initialize", **OPENING)
         server.ask("tools/list")
-        yield _resident("before the first tool", server.resident_mib(), IDLE_MIB)
+        yield _resident("before the first tool", pid, IDLE_MIB)
         (worktree / "work.txt").write_text("1\n", encoding="utf-8")
         for name, arguments in TASK:
             server.ask("tools/call", name=name, arguments=arguments)
-        yield _resident("after a task from `whoami` to `done`", server.resident_mib(), WORKED_MIB)
+        yield _resident("after a task from `whoami` to `done`", pid, WORKED_MIB)
         server.ask("tools/call", name="inbox", arguments={"wait_s": 1})
-        yield _resident("after a call that waited", server.resident_mib(), WORKED_MIB)
+        yield _resident("after a call that waited", pid, WORKED_MIB)
 
 
-def _resident(moment: str, found_mib: float, limit_mib: float) -> Result:
+def _resident(moment: str, pid: int, limit_mib: float) -> Result:
+    found_mib = resident_mib(pid)
     return Result(
         f"`mcp`, resident memory {moment}",
         f"≤ {limit_mib} MiB",

@@ -13,7 +13,7 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from benchmarks.bus_scene import percentile
-from benchmarks.measure import Failed, Sample, interleave, time_call
+from benchmarks.measure import Failed, Sample, interleave, resident_mib, time_call, used_s
 from benchmarks.results import Result, compare, shown
 from benchmarks.scene import PYTHON, Scene
 from gitworker.app import open_session
@@ -132,16 +132,16 @@ def _idle(scene: Scene) -> Result:
         # The run, and the process from which it starts agents.
         children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
         pids = [run.pid, *map(int, children)]
-        before = sum(map(_ticks, pids))
+        before_s = sum(map(used_s, pids))
         time.sleep(IDLE_S)
-        used_s = (sum(map(_ticks, pids)) - before) / os.sysconf("SC_CLK_TCK")
-        mib = sum(map(_resident_kib, pids)) / 1024
+        idle_s = sum(map(used_s, pids)) - before_s
+        mib = sum(map(resident_mib, pids))
     except OSError as error:
         raise Failed(f"the run ended early: {error}") from error
     finally:
         run.kill()  # the end of the scene ends its agent
         run.wait()
-    percent = 100 * used_s / IDLE_S
+    percent = 100 * idle_s / IDLE_S
     return Result(
         "a run that waits for an agent: processor and memory",
         f"< {IDLE_PERCENT:g} %, < {IDLE_MIB:g} MiB", percent < IDLE_PERCENT and mib < IDLE_MIB,
@@ -251,13 +251,3 @@ def _hand_in(session: Session, worker: WorkerId, task: TaskId, base: Oid) -> Non
     for event in (WorkerEvent.SUBMIT, WorkerEvent.APPROVE):
         with session.store.write() as writer:
             advance(writer, load_worker(writer, worker), event, actor=HQ)
-
-
-def _ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def _resident_kib(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0])
