@@ -19,7 +19,7 @@ from gitworker.bus.files.export import (
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import JournalRow, Picture
-from gitworker.fsck.rules import is_forgotten
+from gitworker.fsck.rules_records import is_forgotten
 from gitworker.lifecycle.state_files import expected_views, publish_views
 from gitworker.model.worker import WorkerState
 from gitworker.paths import open_regular

@@ -9,7 +9,7 @@ from functools import partial
 
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import holds_task
+from gitworker.fsck.rules_records import holds_task
 from gitworker.repo.hooks.hook_status import find_tampered
 from gitworker.repo.hooks.install import install, mentions
 from gitworker.repo.worktrees.excludes import add_excludes, missing_excludes

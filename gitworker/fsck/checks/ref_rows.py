@@ -8,7 +8,7 @@ from gitworker.bus.drain import record_tip
 from gitworker.fsck.checks.reflogs import named_commits
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import holds_task
+from gitworker.fsck.rules_records import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, is_oid
 from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, anchor_of, task_of
 from gitworker.observe.trouble import read_trouble

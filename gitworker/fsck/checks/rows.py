@@ -6,7 +6,7 @@ from functools import partial
 from gitworker.claims.leases import Claim, all_claims, find_claim
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import agree, holds_task, may_stay_open, waits_for_nothing
+from gitworker.fsck.rules_records import agree, holds_task, may_stay_open, waits_for_nothing
 from gitworker.lifecycle.moves import advance_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId

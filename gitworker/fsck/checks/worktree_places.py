@@ -10,7 +10,7 @@ from gitworker.fsck.checks.indexes import check_index
 from gitworker.fsck.checks.refs_and_locks import check_head_file, files_of_refs
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
-from gitworker.fsck.rules import holds_task, is_left, may_continue
+from gitworker.fsck.rules_records import holds_task, is_left, may_continue
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner, write_worktree_owner

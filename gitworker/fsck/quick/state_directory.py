@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
-from gitworker.fsck.quick.rules import file_system_of, is_network
+from gitworker.fsck.quick.rules_file_system import file_system_of, is_network
 from gitworker.paths import (
     Repository,
     find_misplaced,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from gitworker.fsck.finding import Finding, fail, ok
-from gitworker.fsck.quick.rules import RecordedLanding, history_faults
+from gitworker.fsck.quick.rules_history import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import WORKSTREAMS, short_name
 from gitworker.observe.text import count_text

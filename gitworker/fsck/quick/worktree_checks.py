@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from gitworker.fsck.finding import Finding, fail, ok, warn
-from gitworker.fsck.rules import holds_task
+from gitworker.fsck.rules_records import holds_task
 from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.liveness.unserved import served_workers
 from gitworker.observe.later_commits import read_left_branches

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gitworker.fsck.quick.rules import RecordedLanding, file_system_of, history_faults, is_network
+from gitworker.fsck.quick.rules_file_system import file_system_of, is_network
+from gitworker.fsck.quick.rules_history import RecordedLanding, history_faults
 from gitworker.model.ids import Oid
 
 MOUNTS = """\

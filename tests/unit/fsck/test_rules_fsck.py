@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.fsck import rules
+from gitworker.fsck import rules_records as rules
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 

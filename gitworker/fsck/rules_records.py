@@ -1,4 +1,4 @@
-"""The decisions of fsck. Pure: states, rows and times in, verdicts out."""
+"""What the records and files of a worker may say: states that fit each other, and ages. Pure."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
