@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.agents.rounds.return_prompt import prompt_of_return
-from gitworker.agents.rounds.rules_rounds import AUTOMATIC
+from gitworker.agents.rounds.return_prompt import find_return_prompt
 from gitworker.agents.rules_run import command_text, may_restart
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.liveness.readings import process_runs, this_moment
@@ -28,7 +27,8 @@ class Restart(NamedTuple):
     """The words of a command, whether it ran detached, and its time limit.
 
     The words are the options of a known `agent`, which continues its session if it `has_session`.
-    `returned` is the prompt if its work was sent back; `round` counts the rounds with this one.
+    `returned` is the prompt if its work was sent back and is unchanged; `round` counts the rounds
+    with this one, without repetitions after a failure.
     """
 
     words: list[str]
@@ -71,12 +71,12 @@ def find_restart(session: Session, worker: Worker) -> Restart | None:
         return None
     fields = json.loads(text)
     agent = fields.get("agent")
-    returned = _prompt_of_return(session, worker) if agent else None
+    returned = find_return_prompt(session, worker) if agent else None
     return Restart(
         fields["words"], fields["detached"], fields["time_limit_s"], agent,
         has_session=last is not None and last.session is not None, returned=returned,
         auto_resume=fields.get("auto_resume"),
-        round=fields.get("round", 0) + (returned is not None),
+        round=fields.get("round", 0) + (returned is not None and worker.waits_for_author),
         answers=read_answers(session, worker),
     )  # fmt: skip
 
@@ -92,13 +92,6 @@ def read_answers(session: Session, worker: Worker) -> str | None:
     parts = [answers_text(answers)] if answers else []
     parts += [f"No answer came in time, so decide yourself: {one.text}" for one in late]
     return "\n".join(parts) or None
-
-
-def _prompt_of_return(session: Session, worker: Worker) -> str | None:
-    """Return the reason for which work was sent back, as a prompt; None if it was not."""
-    if not worker.waits_for_author or worker.returned_by not in AUTOMATIC:
-        return None
-    return prompt_of_return(session, worker)
 
 
 def _is_ours(worker: Worker) -> bool:

@@ -228,7 +228,11 @@ def find_waiting(session: Session, reader: Reader, worker: Worker) -> Waiting | 
     if not worker.waits_for_author:
         return None
     from gitworker.liveness.readings import works_elsewhere  # 10 ms, only to refuse
-    from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
+    from gitworker.observe.workers.returned import (
+        read_next_command,
+        returned_text,
+        returned_work,
+    )
     from gitworker.observe.workers.rules import Reading
 
     if works_elsewhere(worker):
@@ -236,7 +240,7 @@ def find_waiting(session: Session, reader: Reader, worker: Worker) -> Waiting | 
     returned = returned_work(worker)
     reason = f" ({returned_text(returned)})" if returned else ""
     reading = Reading(session.actor, session.settings.review_self)
-    return Waiting(WAITS_FOR_AUTHOR + reason, continue_command(reader, worker, reading))
+    return Waiting(WAITS_FOR_AUTHOR + reason, read_next_command(session, reader, worker, reading))
 
 
 def _waiting_refusal(worker: Worker, event: WorkerEvent, waiting: Waiting) -> InvalidTransition:

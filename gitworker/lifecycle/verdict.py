@@ -10,6 +10,8 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import ReturnReason, WorkerEvent
+from gitworker.observe.workers.returned import read_next_command
+from gitworker.observe.workers.rules import Reading
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.rules_text import quoted
@@ -116,12 +118,16 @@ def send_back(
             writer, worker.worker_id, reason=ReturnReason.MERGE_CONFLICT, tip=tip, detail=facts
         )
         publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
+        hint = read_next_command(
+            session, writer, load_worker(writer, worker.worker_id),
+            Reading(session.actor, session.settings.review_self),
+        )  # fmt: skip
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
         f"{worker.branch} conflicts with {onto} in {len(files)} file(s) and was sent back to"
         f" worker {worker.worker_id}",
-        f"git worker sync --as {worker.worker_id}",
+        hint,
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
     )

@@ -1,22 +1,45 @@
 """The unusual state of one worker's worktree, branch or agent."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
 from gitworker.model.task import TaskStatus
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.workers.rules import (
     has_landed,
     is_at_work,
+    may_rebase,
     resumes_in_place,
     should_have_worktree,
     waits_for_answer,
 )
+from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
-from gitworker.rules_text import one_line
-from gitworker.session import Session
-from gitworker.store.api import Reader
+from gitworker.rules_text import one_line, quoted
 from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.records.tips import find_tip
-from gitworker.store.workers import Worker
+from gitworker.store.workers import find_worker
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.records.screens import ShortWorkerRow, WorkerRow
+    from gitworker.store.workers import Worker
+
+REBASE = "rebase"
+REBASE_STOPPED = "rebase_stopped"
+
+
+class PlaceFacts(NamedTuple):
+    """The facts of a worker's worktree and process that choose its next command.
+
+    `runs_elsewhere`: its work conflicts, and its process, which alone can rebase the branch, runs.
+    """
+
+    trouble: Trouble | None = None
+    runs_elsewhere: bool = False
 
 
 def json_trouble(trouble: Trouble | None) -> dict[str, str] | None:
@@ -80,3 +103,75 @@ def find_open_question(
         return None
     words = f"asks: {one_line(found[0].shown)}"
     return Trouble("question", words, f"git worker reply {worker} <text>")
+
+
+def read_place(
+    reader: Reader,
+    session: Session,
+    worker: Worker | ShortWorkerRow,
+    *,
+    task_status: TaskStatus | None,
+    is_taken: bool,
+) -> PlaceFacts:
+    """Return the facts that choose the next command, for the views that show nothing else of them.
+
+    For most workers they are found without a look at their worktree.
+    """
+    rebase = find_stopped_rebase(
+        reader, session, worker, task_status=task_status, is_taken=is_taken
+    )
+    return PlaceFacts(rebase, runs_elsewhere=is_for_its_process(reader, worker))
+
+
+def find_stopped_rebase(
+    reader: Reader,
+    session: Session,
+    worker: Worker | WorkerRow | ShortWorkerRow,
+    *,
+    task_status: TaskStatus | None,
+    is_taken: bool,
+) -> Trouble | None:
+    """Return that a rebase is open in the worktree of a worker at work, or None.
+
+    None also while another process than the reader's works there, since that one may continue it.
+    """
+    if worker.worktree is None or worker.admin_dir is None:
+        return None
+    if not may_rebase(worker.state, worker.stale_from, task_status=task_status, is_taken=is_taken):
+        return None
+    if open_operation(worker.admin_dir) != REBASE or _works_for_another(reader, session, worker):
+        return None
+    return Trouble(
+        REBASE_STOPPED,
+        "a rebase is stopped in its worktree",
+        f"cd {quoted(worker.worktree)} && git worker sync --continue"
+        "   # after you edit and git add; or: --abort",
+    )
+
+
+def is_for_its_process(reader: Reader, worker: Worker | WorkerRow | ShortWorkerRow) -> bool:
+    """Return whether work waits with a conflict for the worker's process, which runs elsewhere."""
+    if not worker.waits_for_author or worker.returned_by != ReturnReason.MERGE_CONFLICT:
+        return False
+    from gitworker.liveness.readings import works_elsewhere  # 10 ms, rarely
+
+    found = find_worker(reader, worker.worker_id)
+    return found is not None and works_elsewhere(found)
+
+
+def _works_for_another(
+    reader: Reader, session: Session, worker: Worker | WorkerRow | ShortWorkerRow
+) -> bool:
+    """Return whether the process of a worker may run, and neither the reader nor its caller is it.
+
+    A process that cannot be seen from here may run.
+    """
+    from gitworker.liveness.processes import calls_us  # 10 ms, rarely
+    from gitworker.liveness.readings import process_runs, this_moment
+
+    found = find_worker(reader, worker.worker_id)
+    if found is None or found.pid is None or session.actor == worker.worker_id:
+        return False
+    if process_runs(found, this_moment(), session.paths) is False:
+        return False
+    return not calls_us(found.pid, found.pid_start)

@@ -192,6 +192,11 @@ def clear_returned(writer: Writer, worker: str) -> None:
     writer.run("workers.clear_returned", worker=worker)
 
 
+def settle_conflict(writer: Writer, worker: str) -> None:
+    """Record that the conflict for which work was sent back is settled: the branch is rebased."""
+    writer.run("workers.settle_conflict", worker=worker)
+
+
 def set_pr_url(writer: Writer, worker: Worker, pr_url: str) -> None:
     """Record the address of the pull request of a worker and its task."""
     writer.run("workers.set_pr", worker=worker.worker_id, pr_url=pr_url)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
-from gitworker.observe.workers.rules import Reading, is_taken, next_command
+from gitworker.observe.workers.returned import read_row_command
+from gitworker.observe.workers.rules import Reading
 from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.landings import all_landings, landed_by
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
@@ -23,10 +24,11 @@ from gitworker.tasks.rules_task_list import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from gitworker.model.task import TaskStatus
     from gitworker.session import Session
+    from gitworker.store.api import Reader
 
 PAGE = 100  # tasks on a terminal
 HEAD = ("TASK", "STATUS", "WORKER", "NEXT", "REASON")
@@ -71,7 +73,6 @@ def read_tasks(
     NotFound for an unknown project.
     """
     wanted = [one for one in LISTED if not statuses or one in statuses]
-    reading = Reading(session.actor, session.settings.review_self)
     with session.store.read() as reader:
         if project is not None:
             require_project(reader, project)
@@ -89,7 +90,7 @@ def read_tasks(
             landers: dict[str, str] = {one.task_id: one.worker_id for one in all_landings(reader)}
         else:
             landers = landed_by(reader, [row.id for row in rows if _was_left(row, workers)])
-        repeatable = {row.worker_id: row.can_repeat for row in read_short_rows(reader)}
+        commands = _commands(session, reader, rows, workers)
         return TaskList(
             tuple(
                 _listed(
@@ -97,14 +98,26 @@ def read_tasks(
                     workers.get(task.id),
                     landers.get(task.id),
                     tuple(open_needs.get(task.id, ())),
-                    reading=reading,
-                    repeatable=repeatable,
+                    command=commands.get(task.id),
                 )  # fmt: skip
                 for task in rows
             ),
             sum(counts[one].get(status, 0) for one in counts for status in wanted
                 if project in (None, one)),
         )  # fmt: skip
+
+
+def _commands(
+    session: Session, reader: Reader, rows: Sequence[TaskRow], workers: Mapping[str, Worker]
+) -> dict[str, str]:
+    """Return the next command of the worker of each task that has one and has not ended."""
+    reading = Reading(session.actor, session.settings.review_self)
+    short = {row.worker_id: row for row in read_short_rows(reader)}
+    return {
+        task.id: read_row_command(session, reader, short[workers[task.id].worker_id], reading)
+        for task in rows
+        if task.id in workers and not has_ended(task.status)
+    }
 
 
 def _was_left(task: TaskRow, workers: Mapping[str, Worker]) -> bool:
@@ -147,18 +160,9 @@ def _listed(
     lander: str | None,
     waits_for: tuple[OpenNeed, ...],
     *,
-    reading: Reading,
-    repeatable: Mapping[str, bool | None],
+    command: str | None,
 ) -> ListedTask:
-    if worker is not None and not has_ended(task.status):
-        command: str | None = next_command(
-            worker.worker_id, worker.state, task_status=task.status, stale_from=worker.stale_from,
-            returned_by=worker.returned_by, waits_for_author=worker.waits_for_author,
-            is_taken=is_taken(worker.worker_id, task.assigned_agent_id),
-            can_repeat=repeatable.get(worker.worker_id),
-            reader=reading,
-        )  # fmt: skip
-    else:
+    if command is None:
         command = next_without_worker(
             task.id,
             task.status,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import TaskId
 from gitworker.model.task import TaskStatus
-from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.model.worker import WorkerState
 from gitworker.states.worker_machine import state_words
 
 VERDICT, LANDED, REST = "verdict", "landed", "rest"
@@ -61,7 +61,6 @@ class WorkerFacts(NamedTuple):
     stale_from: WorkerState | None = None
     agent_ended: bool = False
     is_unchanged: bool = False
-    returned_by: str | None = None
     is_taken: bool = False
     need: Need | None = None
     waiting: tuple[str, str] | None = None
@@ -167,8 +166,8 @@ def _next_command(facts: WorkerFacts) -> str:
         return show
     if facts.state is WorkerState.FAILED and facts.is_taken:
         return f"git worker reset {facts.worker}   # or look first: {show}"
-    if facts.waits_for_author and facts.returned_by == ReturnReason.MERGE_CONFLICT:
-        return f"git worker sync --as {facts.worker}   # or look first: {show}"
+    if facts.waiting is not None:
+        return f"{facts.waiting[1].partition('   # ')[0]}   # or look first: {show}"
     if facts.need is not None and facts.need.aim and not facts.waits_for_author:
         return f"{facts.need.command}   # then: {resume}"
     return f"{resume}   # or look first: {show}"

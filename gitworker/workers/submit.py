@@ -42,7 +42,8 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.observe.later_commits import read_old_worktree
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
-from gitworker.observe.workers.rules import has_landed
+from gitworker.observe.workers.returned import read_next_command
+from gitworker.observe.workers.rules import Reading, has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
 from gitworker.repo.history.diffs import changed_files
@@ -148,7 +149,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         require_no_nested(session, worker, base=stack_base.onto, tip=tip)
     conflict = _predict_conflict(session, tip, stack_base) if stack_base else None
     if conflict is not None and repeats_conflict(worker.returned_by, worker.returned_tip, tip):
-        raise _still_conflicts(worker, conflict)
+        raise _still_conflicts(session, worker, conflict)
     if repeats_review(worker.returned_by, worker.returned_tip, tip) and not submission.note:
         raise _unanswered_review(session, worker)
     if (request := _find_open_request(session, worker, tip)) is not None and (
@@ -331,12 +332,15 @@ def _predict_conflict(session: Session, tip: Oid, stack_base: StackBase) -> Repl
     )
 
 
-def _still_conflicts(worker: Worker, conflict: ReplayConflict) -> Conflict:
+def _still_conflicts(session: Session, worker: Worker, conflict: ReplayConflict) -> Conflict:
     """Return the refusal of the commit that was sent back for its conflict, handed in again."""
+    reading = Reading(session.actor, session.settings.review_self)
+    with session.store.read() as reader:
+        hint = read_next_command(session, reader, worker, reading)
     return Conflict(
         f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
         " back",
-        f"git worker sync --as {worker.worker_id}",
+        hint,
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in conflict.paths),
     )

@@ -40,7 +40,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.stacks import forget_stack, move_stack
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, settle_conflict
 
 BEGINS = ("start", "take")
 
@@ -111,6 +111,7 @@ def _sync(session: Session, worker: Worker, mode: str) -> Synced:
             record_rewrite(writer, worker.ref, old=old, new=new)
         if mode != "abort":
             _record_base(writer, stack_base, has_left=has_left)
+            settle_conflict(writer, worker.worker_id)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     publish_commits(session)
     parent = None if stack_base.parent is None else stack_base.parent.parent_branch

@@ -151,7 +151,7 @@ def _read(session: Session, worker: Worker) -> tuple[WorkerFacts, Waited]:
         waits_for_author=found.waits_for_author, has_verdict=verdict is not None,
         has_landed=has_landed, stale_from=found.stale_from,
         agent_ended=_has_ended(run, found), is_unchanged=_is_unchanged(run, found),
-        returned_by=found.returned_by, need=need, waiting=waiting,
+        need=need, waiting=waiting,
         is_taken=task is not None
         and (is_taken(found.worker_id, task.assigned_agent_id) or task.status in ENDED),
     )  # fmt: skip

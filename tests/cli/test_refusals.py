@@ -185,7 +185,7 @@ def test_placeholders(scene: Scene) -> None:
 
 
 def test_conflict_at_approval(scene: Scene) -> None:
-    """An approval that conflicts names the files, sends the worker back, and ends with 3."""
+    """An approval that conflicts names the files, and asks the living process to rebase."""
     worktree = scene.working()
     scene.commit(worktree, "README", "theirs\n")
     ok(scene.root, "done", "auth")
@@ -195,7 +195,7 @@ def test_conflict_at_approval(scene: Scene) -> None:
         "",
         "error: auth/t1 conflicts with the target in 1 file(s) and was sent back to worker auth\n"
         "  <short> Write README\n    README\n"
-        "hint: git worker sync --as auth\n",
+        "hint: git worker send auth 'Your branch conflicts: run git worker sync'\n",
     )
 
 

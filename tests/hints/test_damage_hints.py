@@ -183,7 +183,7 @@ CASES = {
     "meanwhile": Case(depends_meanwhile, W + "spawn auth login", W + "task why {}"),
     "moves": Case(target_that_moves, W + "merge auth", W + "merge --all"),
     "returned": Case(
-        returned, W + "wait auth --for landed", W + "sync --as {}", instead=True
+        returned, W + "wait auth --for landed", W + "resume {}", instead=True
     ),
     "run-review": Case(
         for_approval, W + "run --land -- git commit -q --allow-empty -m Work", W + "land {}"

@@ -414,6 +414,9 @@ CASES = {
     "rebase-open": Case(
         rebasing, W + "done auth", "cd {} && git worker sync --continue", meets=resolve
     ),
+    "status-rebase": Case(
+        rebasing, W + "status", "cd {} && git worker sync --continue", meets=resolve
+    ),
     "markers": Case(
         rebasing, W + "sync --as auth --continue", "cd {} && git worker sync --continue",
         meets=resolve,

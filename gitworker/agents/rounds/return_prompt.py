@@ -26,6 +26,7 @@ def find_return_prompt(session: Session, worker: Worker) -> str | None:
         worker.returned_by, waits_for_author=worker.waits_for_author,
         is_unchanged=tip == worker.returned_tip,
     )  # fmt: skip
+    is_open = is_open and returned_work(worker) is not None
     return prompt_of_return(session, worker) if is_open else None
 
 

@@ -31,8 +31,8 @@ from gitworker.observe.inbox.rules_needs import (
 )
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.returned import continue_command, returned_text, returned_work
-from gitworker.observe.workers.rules import Reading, end_text, is_taken, next_command
+from gitworker.observe.workers.returned import read_next_command, returned_text, returned_work
+from gitworker.observe.workers.rules import Reading, end_text
 from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
@@ -40,7 +40,6 @@ from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
-from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.scheduling.usage import used_budgets
 from gitworker.store.tasks import find_task, find_task_text
 from gitworker.store.windows import newest_windows
@@ -98,7 +97,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
                 worker.worker_id,
                 limit.words if limit else _reason(reader, worker, kind, last),
                 worker.state_changed_at_ms,
-                command=limit.command if limit else _command(reader, worker, kind, last),
+                command=limit.command if limit else _command(session, reader, worker, kind),
                 task=worker.task_id,
             )
 
@@ -150,24 +149,13 @@ def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
     return text
 
 
-def _command(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:
+def _command(session: Session, reader: Reader, worker: Worker, kind: str) -> str:
     name = worker.worker_id
     if kind == PAUSED:
         return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
-    if kind == RETURNED:
-        return continue_command(reader, worker, Reading(HQ))
-    task = find_task(reader, worker.task)
-    return next_command(
-        name, worker.state, task_status=task.status if task else None,
-        stale_from=worker.stale_from, returned_by=worker.returned_by,
-        waits_for_author=worker.waits_for_author,
-        is_taken=task is not None and is_taken(name, task.assigned_agent_id),
-        agent_end=last.end if last else None,
-        can_repeat=can_repeat_run(reader, name, worker.task_id),
-        reader=Reading(HQ),
-    )  # fmt: skip
+    return read_next_command(session, reader, worker, Reading(HQ))
 
 
 def _budgets(reader: Reader) -> Iterator[InboxItem]:

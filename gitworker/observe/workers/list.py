@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text import NOTHING, column_widths, one_line, table
-from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
-from gitworker.observe.workers.rules import (
-    Reading,
-    is_returned,
-    is_taken,
-    needs_command,
-    next_command,
+from gitworker.observe.workers.returned import (
+    json_returned,
+    read_row_command,
+    returned_text,
+    returned_work,
 )
+from gitworker.observe.workers.rules import Reading, is_returned, needs_command
 from gitworker.observe.workers.status_text import STATE_COLORS, rows_below
 from gitworker.states.worker_machine import state_label
 from gitworker.store.records.screens import read_short_rows
@@ -21,6 +20,7 @@ from gitworker.store.records.screens import read_short_rows
 if TYPE_CHECKING:
     from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.session import Session
+    from gitworker.store.api import Reader
     from gitworker.store.records.screens import ShortWorkerRow
 
 HEAD = ("WORKER", "STATE", "TASK", "BRANCH")
@@ -48,20 +48,15 @@ class WorkerList(NamedTuple):
 
 
 def read_list(session: Session) -> WorkerList:
-    """Read every worker by one query and no git."""
+    """Read every worker by one query and no git; returned work needs a few queries more."""
     with session.store.read() as reader:
         rows = read_short_rows(reader)
-    return WorkerList(tuple(_listed(session, row) for row in rows))
+        return WorkerList(tuple(_listed(session, reader, row) for row in rows))
 
 
-def _listed(session: Session, row: ShortWorkerRow) -> ListedWorker:
-    command = next_command(
-        row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
-        returned_by=row.returned_by, waits_for_author=row.waits_for_author,
-        is_taken=is_taken(row.worker_id, row.task_holder),
-        agent_end=row.agent_end, can_repeat=row.can_repeat,
-        reader=Reading(session.actor, session.settings.review_self),
-    )  # fmt: skip
+def _listed(session: Session, reader: Reader, row: ShortWorkerRow) -> ListedWorker:
+    reading = Reading(session.actor, session.settings.review_self)
+    command = read_row_command(session, reader, row, reading)
     returned = returned_work(row) if is_returned(row.state) else None
     waits = returned is not None or row.agent_end is not None
     return ListedWorker(

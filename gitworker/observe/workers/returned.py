@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gitworker.model.worker import ReturnReason
 from gitworker.observe.text import few_files
 
 if TYPE_CHECKING:
     from gitworker.observe.workers.rules import Reading
+    from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.records.screens import ShortWorkerRow, WorkerRow
     from gitworker.store.workers import Worker
@@ -36,10 +36,15 @@ class ReturnedWork(NamedTuple):
 
 
 def returned_work(worker: Worker | WorkerRow | ShortWorkerRow) -> ReturnedWork | None:
-    """Return the reason for which a worker's work came back; None if it did not."""
+    """Return the reason for which a worker's work came back; None if it did not.
+
+    None also for a conflict that a rebase has settled since.
+    """
     if worker.returned_by is None:
         return None
     detail = _detail(worker.returned_detail)
+    if detail.get("is_settled"):
+        return None
     files = detail.get("files")
     return ReturnedWork(
         worker.returned_by,
@@ -70,29 +75,59 @@ def returned_text(returned: ReturnedWork, *, whole: bool = False, with_log: bool
     return f"{text} (log: {returned.log})" if returned.log and with_log else text
 
 
-def continue_command(reader: Reader, worker: Worker, reading: Reading) -> str:
-    """Return the command that continues a worker whose work was sent back, for the one who reads.
+def read_reason(reader: Reader, worker: Worker | ShortWorkerRow) -> str | None:
+    """Return the reason of a return if the published tip of the branch is still the same."""
+    from gitworker.model.ref_names import ref_of
+    from gitworker.store.records.tips import find_tip
 
-    If its process runs elsewhere, only that process can end a conflict.
-    """
+    returned = returned_work(worker)
+    if returned is None or worker.branch is None:
+        return None
+    return open_reason(returned, find_tip(reader, ref_of(worker.branch)))
+
+
+def read_next_command(session: Session, reader: Reader, worker: Worker, reading: Reading) -> str:
+    """Return the next command of a worker, as the screens show it, for the one who reads."""
     # An agent's hooks need only the words above, and start with each of its tool calls.
-    from gitworker.liveness.readings import works_elsewhere  # 10 ms with those below
-    from gitworker.liveness.rules_stale import sync_request
+    from gitworker.observe.last_run import read_last_run  # 10 ms with those below
+    from gitworker.observe.trouble import read_place
     from gitworker.observe.workers.rules import is_taken, next_command
     from gitworker.store.records.run_results import can_repeat_run
     from gitworker.store.tasks import find_task
 
     name = worker.worker_id
-    if worker.returned_by == ReturnReason.MERGE_CONFLICT and works_elsewhere(worker):
-        return sync_request(name)
     task = find_task(reader, worker.task)
+    status = task.status if task else None
+    taken = task is not None and is_taken(name, task.assigned_agent_id)
+    place = read_place(reader, session, worker, task_status=status, is_taken=taken)
+    if place.trouble is not None:
+        return place.trouble.command
+    last = read_last_run(session, reader, worker)
     return next_command(
-        name, worker.state, task_status=task.status if task else None,
-        stale_from=worker.stale_from, returned_by=worker.returned_by,
-        waits_for_author=worker.waits_for_author,
-        is_taken=task is not None and is_taken(name, task.assigned_agent_id),
+        name, worker.state, task_status=status, stale_from=worker.stale_from,
+        returned_by=read_reason(reader, worker), waits_for_author=worker.waits_for_author,
+        is_taken=taken, agent_end=last.end if last else None,
         can_repeat=can_repeat_run(reader, name, worker.task_id),
-        reader=reading,
+        runs_elsewhere=place.runs_elsewhere, reader=reading,
+    )  # fmt: skip
+
+
+def read_row_command(
+    session: Session, reader: Reader, row: ShortWorkerRow, reading: Reading
+) -> str:
+    """Return the same for a worker of a list."""
+    from gitworker.observe.trouble import read_place
+    from gitworker.observe.workers.rules import is_taken, next_command
+
+    taken = is_taken(row.worker_id, row.task_holder)
+    place = read_place(reader, session, row, task_status=row.task_status, is_taken=taken)
+    if place.trouble is not None:
+        return place.trouble.command
+    return next_command(
+        row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
+        returned_by=read_reason(reader, row), waits_for_author=row.waits_for_author,
+        is_taken=taken, agent_end=row.agent_end, can_repeat=row.can_repeat,
+        runs_elsewhere=place.runs_elsewhere, reader=reading,
     )  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from gitworker.liveness.rules_stale import (
     Liveness,
     heartbeat_age_ms,
     liveness_of,
+    sync_request,
 )
 from gitworker.model.task import TaskStatus
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.states.worker_machine import NEXT_COMMANDS
 
 # In the other states silence is normal: no agent has started, or a reviewer or the queue is next.
@@ -58,13 +59,16 @@ PLACES: Mapping[WorkerState, int] = MappingProxyType(
         WorkerState.IDLE: 7,
     }
 )
+CONFLICT = ReturnReason.MERGE_CONFLICT.value
+# The states in which work that was sent back is not handed in again.
+RETURNABLE = frozenset({WorkerState.WORKING, WorkerState.STALE, WorkerState.FAILED})
 OLD_MS = 24 * 60 * 60 * 1000
 SYNC_NEXT = "sync --as {}"
 COMMIT_NEXT = "done {} --commit -m <text>"
 # The author of sent-back work; its branch has not moved since.
 RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
     {
-        "merge_conflict": SYNC_NEXT,
+        CONFLICT: SYNC_NEXT,
         "changes_requested": "done {}   # after your next commit",
         "verify_failed": "done {}   # after your next commit",
     }
@@ -143,6 +147,7 @@ def next_command(
     is_taken: bool = False,
     agent_end: str | None = None,
     can_repeat: bool | None = None,
+    runs_elsewhere: bool = False,
 ) -> str:
     """Return the command that usually comes next for a worker, for the one who reads it.
 
@@ -150,11 +155,12 @@ def next_command(
     worktree has work that is not committed (None: not known). `is_taken`: another worker has its
     task now. `agent_end`: its agent ended for this reason ("" if it succeeded) and handed nothing
     in. `can_repeat`: the last command of its task is known; None: no agent ran on it.
+    `runs_elsewhere`: its process runs, and is not above the reader's.
     """
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         state = stale_from
     is_author = reader.is_author(worker)
-    resumed = STARTED_NEXT if can_repeat is False and not is_author else RESUMED_NEXT
+    resumed = _resumed_next(returned_by, is_author=is_author, can_repeat=can_repeat)
     if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
     elif state in NEEDS_HELP and (state is WorkerState.FAILED or agent_end != ""):
@@ -167,9 +173,9 @@ def next_command(
     elif is_author:
         text = RETURNED_NEXT.get(returned_by or "", "done {}")
         text = COMMIT_NEXT if has_uncommitted and text != SYNC_NEXT else text
-    elif waits_for_author and returned_by == "merge_conflict" and not can_repeat:
-        text = SYNC_NEXT
-    elif waits_for_author or agent_end:
+    elif waits_for_author and returned_by == CONFLICT and runs_elsewhere:
+        return sync_request(worker)  # only that process can rebase the branch
+    elif waits_for_author or agent_end or (agent_end == "" and returned_by == CONFLICT):
         text = resumed
     elif agent_end is not None:
         text = "show {}" if has_uncommitted is None else resumed
@@ -177,6 +183,13 @@ def next_command(
     else:
         text = NEXT_COMMANDS[state]
     return f"git worker {text.format(worker)}"
+
+
+def _resumed_next(returned_by: str | None, *, is_author: bool, can_repeat: bool | None) -> str:
+    """Return the command that takes work up again; a conflict needs a rebase or its agent."""
+    if returned_by == CONFLICT and (is_author or not can_repeat):
+        return SYNC_NEXT
+    return STARTED_NEXT if can_repeat is False and not is_author else RESUMED_NEXT
 
 
 def worker_liveness(
@@ -236,12 +249,26 @@ def resumes_in_place(state: WorkerState, *, task_status: TaskStatus | None, is_t
     return state is WorkerState.FAILED and not is_taken and task_status not in ENDED
 
 
+def may_rebase(
+    state: WorkerState,
+    stale_from: WorkerState | None,
+    *,
+    task_status: TaskStatus | None,
+    is_taken: bool,
+) -> bool:
+    """Return whether a worker is at work, or was when it failed or became stale."""
+    if state is WorkerState.FAILED:
+        return resumes_in_place(state, task_status=task_status, is_taken=is_taken)
+    return WorkerState.WORKING in (state, stale_from)
+
+
 def news_of(
     state: WorkerState,
     *,
     error: str | None,
     trouble: str | None = None,
     returned: str | None,
+    has_conflict: bool = False,
     end: str | None = None,
     problems: Sequence[str],
     waits: str | None,
@@ -251,12 +278,14 @@ def news_of(
 
     That is the error of a failed one, an unusual worktree or branch, the reason for which its work
     came back, the end of its agent, a failed verification or a conflict of its tip, the thing that
-    it waits for, or its last commit.
+    it waits for, or its last commit. The files of a conflict, which `returned` names if it
+    `has_conflict`, are shown beside an error or the trouble until the conflict is settled.
     """
+    shown = [returned] if returned and has_conflict and is_returned(state) else []
     if state is WorkerState.FAILED and error:
-        return error if trouble is None else f"{error}; {trouble}"
+        return "; ".join([*shown, error, *([trouble] if trouble else [])])
     if trouble is not None:
-        return trouble
+        return "; ".join([*shown, trouble])
     if returned is not None and is_returned(state):
         return returned
     if end is not None and state in SENDS_HEARTBEATS:
@@ -276,6 +305,11 @@ def is_handed_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:
 def end_text(agent_end: str | None) -> str:
     """Return the end of an agent that handed nothing in."""
     return f"its agent ended: {agent_end}" if agent_end else "its agent ended and handed nothing in"
+
+
+def needs_help(state: WorkerState) -> bool:
+    """Return whether a worker has failed or become stale."""
+    return state in NEEDS_HELP
 
 
 def needs_command(state: WorkerState, *, returned: bool) -> bool:
@@ -319,4 +353,4 @@ def waits_for_answer(task_status: TaskStatus | None) -> bool:
 
 def is_returned(state: WorkerState) -> bool:
     """Return True if the reason of the last return still counts for a worker in this state."""
-    return state is WorkerState.WORKING
+    return state in RETURNABLE

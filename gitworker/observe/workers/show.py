@@ -13,7 +13,13 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.trouble import find_open_question, find_pause, read_lost_place, read_trouble
+from gitworker.observe.trouble import (
+    find_open_question,
+    find_pause,
+    read_lost_place,
+    read_place,
+    read_trouble,
+)
 from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
@@ -198,6 +204,9 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         or find_pause(worker.worker_id, worker.state, paused_at_ms=paused_at_ms)
         or stored.limit
     )
+    with session.store.read() as reader:
+        place = read_place(reader, session, worker, task_status=status, is_taken=taken)
+    trouble = trouble or place.trouble
     checkout = _checkout(session, worker)
     returned = returned_work(worker) if is_returned(worker.state) else None
     verified = _verified(session, stored, branching)
@@ -227,6 +236,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             is_taken=taken,
             agent_end=stored.run.end if stored.run else None,
             can_repeat=stored.can_repeat,
+            runs_elsewhere=place.runs_elsewhere,
             reader=Reading(session.actor, session.settings.review_self),
         ),
         returned=returned,

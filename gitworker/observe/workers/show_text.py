@@ -13,6 +13,7 @@ from gitworker.observe.text_width import wrapped
 from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned, returned_text
+from gitworker.observe.workers.rules import needs_help
 from gitworker.observe.workers.status_text import (
     LIVENESS_COLORS,
     STATE_COLORS,
@@ -131,7 +132,7 @@ def _task(show: WorkerView) -> Iterator[tuple[str, str]]:
         yield "waits for", ", ".join(show.dependencies)
     if show.returned is not None:
         yield "returned", _returned(show, show.returned)
-    elif worker.last_error:
+    if worker.last_error and (show.returned is None or needs_help(worker.state)):
         yield "error", worker.last_error
     if worker.pr_url:
         yield "pull req.", worker.pr_url

@@ -13,7 +13,12 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
-from gitworker.observe.trouble import find_open_question, find_pause
+from gitworker.observe.trouble import (
+    find_open_question,
+    find_pause,
+    find_stopped_rebase,
+    is_for_its_process,
+)
 from gitworker.observe.unsubmitted import find_unsubmitted
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
@@ -102,11 +107,15 @@ class OpenOperation(NamedTuple):
 
 
 class _Findings(NamedTuple):
-    """The troubles of worktrees and branches, the verdicts on tips, the conflicts of branches."""
+    """The troubles of worktrees and branches, the verdicts on tips, the conflicts of branches.
+
+    `busy` are the workers whose process has to rebase the branch.
+    """
 
     troubles: dict[str, Trouble]
     verified: dict[Oid, VerifiedCommit]
     conflicts: dict[Ref, tuple[Overlap, ...]]
+    busy: frozenset[str]
 
 
 class StatusScreen(NamedTuple):
@@ -212,7 +221,8 @@ def _findings(
     tips = {refs[ref] for ref in owners if ref in refs}
     conflicts = read_overlaps(reader, owners, target=session.target)
     troubles = read_troubles(reader, rows, refs, session)
-    return _Findings(troubles, read_verified_commits(reader, tips), conflicts)
+    busy = frozenset(row.worker_id for row in rows if is_for_its_process(reader, row))
+    return _Findings(troubles, read_verified_commits(reader, tips), conflicts, busy)
 
 
 def read_troubles(
@@ -237,12 +247,21 @@ def read_troubles(
                 or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
                 or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
                 or find_hold(reader, row, row.task_status)
+                or _stopped_rebase(reader, row, session)
             )
             if trouble is not None:
                 found[row.worker_id] = trouble
-        elif row.branch and (lost := _lost_place(row, refs, last, session)):
+        elif row.branch and (
+            lost := _lost_place(row, refs, last, session) or _stopped_rebase(reader, row, session)
+        ):
             found[row.worker_id] = lost
     return found
+
+
+def _stopped_rebase(reader: Reader, row: WorkerRow, session: Session) -> Trouble | None:
+    """Return that a rebase is open in a worktree in which no other process works."""
+    taken = is_taken(row.worker_id, row.task_holder)
+    return find_stopped_rebase(reader, session, row, task_status=row.task_status, is_taken=taken)
 
 
 def _lost_place(
@@ -308,20 +327,15 @@ def _worker_line(
         news=news_of(
             row.state, error=row.last_error, waits=waiting_for,
             returned=returned_text(returned, with_log=False) if returned else None,
+            has_conflict=returned is not None and bool(returned.files),
             trouble=trouble.words if trouble else None,
             end=None if row.agent_end is None else end_text(row.agent_end),
             problems=_problems(row, verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
         ),
-        next_command=trouble.command if trouble else next_command(
-            row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
-            returned_by=open_reason(returned, tip.oid if tip else None),
-            waits_for_author=row.waits_for_author,
-            is_taken=is_taken(row.worker_id, row.task_holder),
-            agent_end=row.agent_end,
-            can_repeat=row.can_repeat,
-            reader=Reading(session.actor, session.settings.review_self),
-        ),
+        next_command=trouble.command
+        if trouble
+        else _next_command(row, session, findings, tip=tip.oid if tip else None),
         parent=row.parent,
         returned=returned,
         verified=verified,
@@ -331,10 +345,24 @@ def _worker_line(
     )  # fmt: skip
 
 
+def _next_command(row: WorkerRow, session: Session, findings: _Findings, *, tip: Oid | None) -> str:
+    """Return the command that comes next for a worker without trouble."""
+    return next_command(
+        row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
+        returned_by=open_reason(returned_work(row), tip),
+        waits_for_author=row.waits_for_author,
+        is_taken=is_taken(row.worker_id, row.task_holder),
+        agent_end=row.agent_end,
+        can_repeat=row.can_repeat,
+        runs_elsewhere=row.worker_id in findings.busy,
+        reader=Reading(session.actor, session.settings.review_self),
+    )  # fmt: skip
+
+
 def _problems(
     row: WorkerRow, verified: VerifiedCommit | None, conflicts: tuple[Overlap, ...]
 ) -> list[str]:
-    """Return an open rebase, a failed verification of the tip and its conflicts in words."""
+    """Return an open operation, a failed verification of the tip and its conflicts in words."""
     open_one = open_operation(row.admin_dir) if row.admin_dir else None
     words = [] if open_one is None else [f"a {open_one} is in progress in its worktree"]
     if verified is not None and verified.verdict == FAILED_VERDICT:

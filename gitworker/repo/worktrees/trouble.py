@@ -24,7 +24,7 @@ from gitworker.rules_text import quoted
 
 REPAIR = "git worker fsck --repair"
 RENAMED = "branch_renamed"
-PLACE_CODES = ("worktree_", "branch_", "wrong_branch")
+PLACE_CODES = ("worktree_", "branch_", "wrong_branch", "rebase_stopped")
 REMARK = "   # "  # begins the part of a hint that is no command
 
 

@@ -62,9 +62,16 @@ class ShortWorkerRow(NamedTuple):
     returned_tip: Oid | None
     returned_detail: str | None
     waits_for_author: bool
+    worktree: str | None = None
+    admin_dir: str | None = None
     task_holder: str | None = None
     can_repeat: bool | None = None
     agent_end: str | None = None
+
+    @property
+    def task(self) -> str:
+        """Return the task's id; empty for a worker that has none."""
+        return self.task_id or ""
 
 
 class TaskRow(NamedTuple):

@@ -11,10 +11,10 @@ from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import age_text, one_line
 from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.rules import Reading, is_taken, may_wait_for_limit, next_command
+from gitworker.observe.workers.returned import read_next_command
+from gitworker.observe.workers.rules import Reading, may_wait_for_limit
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
-from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.scheduling.projects import find_project
@@ -68,8 +68,8 @@ def why_of(session: Session, reader: Reader, task: str) -> TaskWhy:
         return found is not None and found.held
 
     chain = walk_needs(needs, task, is_held)
-    cause = _facts(reader, chain[-1].task) if chain else None
-    facts = _facts(reader, task)
+    cause = _facts(session, reader, chain[-1].task) if chain else None
+    facts = _facts(session, reader, task)
     assert facts is not None, task
     if is_queued(stored.status) and not chain:
         refusal = find_start_refusal(session, reader, task)
@@ -101,21 +101,14 @@ def json_why(found: TaskWhy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _facts(reader: Reader, task: str) -> TaskFacts | None:
+def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
     stored = find_task(reader, task)
     if stored is None:
         return None
     worker = find_worker_of_task(reader, task)
     command = None
     if worker is not None and not has_ended(stored.status):
-        command = next_command(
-            worker.worker_id, worker.state, task_status=stored.status,
-            stale_from=worker.stale_from, returned_by=worker.returned_by,
-            waits_for_author=worker.waits_for_author,
-            is_taken=is_taken(worker.worker_id, stored.assigned_agent_id),
-            can_repeat=can_repeat_run(reader, worker.worker_id, task),
-            reader=Reading(HQ),
-        )  # fmt: skip
+        command = read_next_command(session, reader, worker, Reading(HQ))
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"

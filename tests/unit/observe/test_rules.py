@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gitworker.config import Settings
-from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness
+from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness, sync_request
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
@@ -135,6 +135,26 @@ def test_the_way_on_of_returned_work(
 
 
 @pytest.mark.parametrize(
+    ("repeats", "command"),
+    [(True, "resume auth"), (False, "sync --as auth"), (None, "sync --as auth")],
+)
+def test_a_conflict_after_the_end_of_a_run(repeats: bool | None, command: str) -> None:
+    """A run that failed, or ended without a hand-in, leaves the same next command as before."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": S.WORKING}
+    facts.update(returned_by="merge_conflict", can_repeat=repeats, reader=HQ)
+    for state, end in ((S.FAILED, None), (S.STALE, None), (S.WORKING, ""), (S.WORKING, "killed")):
+        found = next_command("auth", state, agent_end=end, **facts)
+        assert found == f"git worker {command}", (state, end)
+
+
+def test_a_conflict_of_a_running_process() -> None:
+    """The process of the worker is asked to rebase, since a rebase from outside is refused."""
+    facts: dict[str, Any] = {"task_status": T.IN_PROGRESS, "stale_from": None, "reader": HQ}
+    facts.update(returned_by="merge_conflict", waits_for_author=True, runs_elsewhere=True)
+    assert next_command("auth", S.WORKING, **facts) == sync_request("auth")
+
+
+@pytest.mark.parametrize(
     ("reason", "is_dirty", "command"),
     [
         (None, False, "git worker done auth"),
@@ -232,7 +252,22 @@ NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject
         (S.WORKING, {}, "no commit yet"),
         (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),
         (S.WORKING, {"returned": "conflict in a", "problems": ("p",)}, "conflict in a"),
-        (S.WORKING, {"trouble": "HEAD is detached", "returned": "conflict"}, "HEAD is detached"),
+        (S.WORKING, {"trouble": "HEAD is detached", "returned": "note"}, "HEAD is detached"),
+        (
+            S.WORKING,
+            {"trouble": "t", "returned": "conflict in a", "has_conflict": True},
+            "conflict in a; t",
+        ),
+        (
+            S.FAILED,
+            {"error": "e", "returned": "conflict in a", "has_conflict": True},
+            "conflict in a; e",
+        ),
+        (
+            S.IN_REVIEW,
+            {"waits": "a review", "returned": "conflict in a", "has_conflict": True},
+            "waits for a review",
+        ),
         (S.WORKING, {"end": "its agent ended", "problems": ("p",)}, "its agent ended"),
         (S.IN_REVIEW, {"returned": "conflict in a", "waits": "a review"}, "waits for a review"),
         (S.IN_REVIEW, {"problems": ("p", "q"), "waits": "a review"}, "p; q"),

@@ -213,12 +213,12 @@ RESUME, SHOW = "git worker resume auth", "# or look first: git worker show auth"
             f"{RESUME}   {SHOW}",
         ),
         (
-            left(waits=True, returned_by="merge_conflict", need=ASKS),
+            left(waits=True, waiting=("waits", "git worker sync --as auth"), need=ASKS),
             "worker auth does not continue: its work was sent back after its agent had ended",
             f"git worker sync --as auth   {SHOW}",
         ),
         (
-            left(waits=True, returned_by="changes_requested", need=ASKS),
+            left(waits=True, waiting=("waits", RESUME), need=ASKS),
             "worker auth does not continue: its work was sent back after its agent had ended",
             f"{RESUME}   {SHOW}",
         ),

@@ -27,7 +27,7 @@ ORDER BY w.worker_id;
 
 -- name: list — every worker in short with its task's status, by name
 SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
-    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
+    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author, w.worktree, w.admin_dir,
     t.assigned_agent_id AS task_holder, CASE WHEN r.id IS NOT NULL THEN r.request IS NOT NULL END AS can_repeat,
     CASE WHEN r.pid IS w.pid AND (r.ended_at_ms >= w.state_changed_at_ms
         OR r.ended_at_ms AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END

@@ -81,6 +81,11 @@ WHERE worker_id = :worker;
 -- name: set_author_back — a process or a command works on the returned branch again
 UPDATE workers SET waits_for_author = 0 WHERE worker_id = :worker AND waits_for_author = 1;
 
+-- name: settle_conflict — a rebase has settled the conflict for which work was sent back
+UPDATE workers SET returned_detail = json_set(
+    CASE WHEN json_valid(returned_detail) THEN returned_detail ELSE '{}' END, '$.is_settled', json('true'))
+WHERE worker_id = :worker AND returned_by = 'merge_conflict';
+
 -- name: clear_returned — the work was handed in again, so earlier failures no longer count
 UPDATE workers SET returned_by = NULL, returned_tip = NULL, returned_detail = NULL,
     waits_for_author = 0, last_error = NULL

@@ -1,0 +1,203 @@
+"""The next command of a worker: the refusal and every screen name the same one, and it works."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gitworker.liveness.process_origin import this_origin
+from tests.cli.kit import Answer, ok, run
+from tests.conftest import git
+from tests.workers.world import World
+
+REMARK = "   # "
+AGENT = "test ! -e fail || exit 1; echo mine >README; git commit -qam Mine; true"
+
+
+def named(world: World, worker: str = "auth", task: str = "login", **options: str) -> set[str]:
+    """Return the next commands of a worker at the places that show it."""
+    root = options.get("cwd") or world.root
+    shown: list[str] = []
+    for verb in ("status", "list"):
+        rows = run(root, verb, "--json").document["workers"]
+        shown += [row["next"] for row in rows if row["worker"] == worker]
+    shown.append(run(root, "show", worker, "--json").document["next"])
+    rows = run(root, "task", "list", "--json").document["tasks"]
+    shown += [row["next"] for row in rows if row["task"] == task]
+    shown.append(run(root, "task", "why", task, "--json").document["next"])
+    items = run(world.root, "inbox", "--json").document["items"] if not options else []
+    found = [one["command"] for one in items if one["source"] == worker]
+    assert len(found) == 1 or options, items
+    return {*shown, *found}
+
+
+def refused(answer: Answer, status: int = 3) -> str:
+    """Return the hint of a refused command."""
+    assert answer.status == status, answer
+    return answer.err.rpartition("hint: ")[2].strip()
+
+
+def follow(world: World, command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a printed command in the main checkout, as a user does."""
+    return subprocess.run(
+        ["bash", "-c", command.replace("<text>", "Work")], cwd=world.root, check=False,
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def by_agent(world: World, agent: str = AGENT) -> Path:
+    """Let an agent work on auth's task; return its worktree."""
+    place = Path(ok(world.root, "spawn", "auth", "login", "-m", "Build it"))
+    run(world.root, "exec", "auth", "--", "sh", "-c", agent)
+    return place
+
+
+def conflicting(world: World, *, agent: bool) -> Path:
+    """Let work that auth has handed in conflict with the target; return the worktree."""
+    if agent:
+        place = by_agent(world)
+    else:
+        place = world.in_review("auth", "login", {"README": "mine\n"})
+        end_process(world)
+    world.advance({"README": "theirs\n"})
+    return place
+
+
+def bind(world: World, pid: int) -> None:
+    """Let a process be the one of auth."""
+    host, boot_id, pid_ns = this_origin()
+    with world.session().store.write() as writer:
+        writer.run(
+            "workers.set_process", worker="auth", pid=pid, pid_start=None, host=host,
+            boot_id=boot_id, pid_ns=pid_ns,
+        )  # fmt: skip
+
+
+def end_process(world: World) -> None:
+    """Let the process of auth be one that has ended."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    bind(world, ended.pid)
+
+
+@contextmanager
+def living_process(world: World) -> Iterator[None]:
+    """Let another process work as auth."""
+    process = subprocess.Popen(["sleep", "600"])
+    try:
+        bind(world, process.pid)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("agent", [False, True])
+def test_a_conflict_has_one_next_command(quiet: World, agent: bool) -> None:
+    """The refusal of an approval names the command that the screens name."""
+    conflicting(quiet, agent=agent)
+    hint = refused(run(quiet.root, "approve", "auth"))
+    assert hint == f"git worker {'resume auth' if agent else 'sync --as auth'}"
+    assert named(quiet) == {hint}
+    assert refused(run(quiet.root, "done", "auth")) == hint
+    again = refused(run(quiet.root, "wait", "auth", "--for", "landed", "--timeout", "0"), 1)
+    assert again.partition(REMARK)[0] == hint
+
+
+@pytest.mark.parametrize("end", ["failed", "ended"])
+def test_the_files_of_a_conflict_stay_on_the_screens(quiet: World, end: str) -> None:
+    """A run that fails, or ends without a commit, does not hide the conflict."""
+    place = conflicting(quiet, agent=True)
+    refused(run(quiet.root, "approve", "auth"))
+    if end == "failed":
+        (place / "fail").touch()
+    run(quiet.root, "resume", "auth")
+    (place / "fail").unlink(missing_ok=True)
+    assert quiet.worker("auth").state == ("FAILED" if end == "failed" else "WORKING")
+    assert "conflict in README" in run(quiet.root, "status").out
+    assert "conflict in README" in run(quiet.root, "show", "auth").out
+    assert named(quiet) == {"git worker resume auth"}
+    row = run(quiet.root, "list", "--json").document["workers"][0]
+    assert row["returned"]["files"] == ["README"]
+
+
+def test_a_clean_sync_settles_a_conflict(quiet: World) -> None:
+    """A finished rebase takes the conflict from the screens, and done is next."""
+    place = conflicting(quiet, agent=False)
+    hint = refused(run(quiet.root, "approve", "auth"))
+    run(quiet.root, *shlex.split(hint)[2:])
+    (place / "README").write_text("both\n")
+    git(place, "add", "README")
+    ok(place, "sync", "--continue")
+    assert "conflict in" not in run(quiet.root, "status").out
+    assert "returned" not in run(quiet.root, "show", "auth").out
+    assert run(place, "show", "auth", "--json").document["next"] == "git worker done auth"
+    ok(place, "done")
+    ok(quiet.root, "approve", "auth")
+
+
+def test_a_conflict_that_the_target_takes_back_is_settled_by_sync(quiet: World) -> None:
+    """A sync that has nothing to do settles the conflict, although the branch does not move."""
+    place = conflicting(quiet, agent=False)
+    refused(run(quiet.root, "approve", "auth"))
+    quiet.git("reset", "-q", "--hard", "HEAD~1")
+    ok(place, "sync")
+    assert "conflict in" not in run(quiet.root, "status").out
+    assert run(place, "show", "auth", "--json").document["next"] == "git worker done auth"
+
+
+@pytest.mark.parametrize("agent", [False, True])
+def test_a_stopped_rebase_is_continued(quiet: World, agent: bool) -> None:
+    """With conflict markers in the files the next command continues the rebase, from anywhere."""
+    place = conflicting(quiet, agent=agent)
+    refused(run(quiet.root, "approve", "auth"))
+    run(quiet.root, "sync", "--as", "auth")
+    end_process(quiet)
+    (command,) = named(quiet)
+    assert command.startswith(f"cd {place} && git worker sync --continue   # ")
+    assert named(quiet, cwd=str(place)) == {command}
+    assert (
+        "conflict in README; a rebase is stopped in its worktree" in run(quiet.root, "status").out
+    )
+    (place / "README").write_text("both\n")
+    git(place, "add", "README")
+    done = follow(quiet, command)
+    assert done.returncode == 0, done
+    assert not os.path.exists(f"{quiet.worker('auth').admin_dir}/rebase-merge")
+
+
+def test_a_failed_worker_with_a_stopped_rebase(quiet: World) -> None:
+    """A rebase that the agent has left is continued before the agent is started again."""
+    place = conflicting(quiet, agent=True)
+    refused(run(quiet.root, "approve", "auth"))
+    run(quiet.root, "resume", "auth", "--", "sh", "-c", "git worker sync; exit 1")
+    assert quiet.worker("auth").state == "FAILED"
+    (command,) = named(quiet)
+    assert command.startswith(f"cd {place} && git worker sync --continue   # ")
+    (place / "README").write_text("both\n")
+    git(place, "add", "README")
+    assert follow(quiet, command).returncode == 0
+
+
+def test_a_rebase_of_a_running_agent_is_its_own(quiet: World) -> None:
+    """While another process works as the worker, its open rebase needs no person."""
+    conflicting(quiet, agent=False)
+    refused(run(quiet.root, "approve", "auth"))
+    run(quiet.root, "sync", "--as", "auth")
+    with living_process(quiet):
+        rows = run(quiet.root, "status", "--json").document["workers"]
+        assert [row["next"] for row in rows] == ["git worker wait auth"]
+        assert run(quiet.root, "inbox", "--json").document["items"] == []
+
+
+def test_a_conflict_of_a_running_process_is_its_own(quiet: World) -> None:
+    """If the process of the worker runs, every screen asks it to rebase."""
+    conflicting(quiet, agent=False)
+    with living_process(quiet):
+        hint = refused(run(quiet.root, "approve", "auth"))
+        assert hint.startswith("git worker send auth 'Your branch conflicts")
+        assert named(quiet) == {hint}
