@@ -26,7 +26,7 @@ from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.scheduling.usage import RunOwner, record_usage
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
-from gitworker.workers.submit import Submission, submit
+from gitworker.workers.submit import EMPTY_BRANCH, Submission, submit
 
 
 class Ending:
@@ -132,6 +132,11 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
         return _hand_in(as_worker, run, ending)
     except GitWorkerError as error:  # another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""
+        if error.code == EMPTY_BRANCH:
+            hint = (
+                f"\nhint: git worker resume {run.worker}   # or, if the task needs no change:"
+                f" git worker cancel {run.worker}"
+            )
         text = f"{_still(_read_worker(session, run))}: {error.message}{hint}"
         return Outcome(RunOutcome.NOTHING, text)
     except OSError as error:  # a view could not be written; the end of the run is still recorded

@@ -53,7 +53,6 @@ from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.review.rounds import RoundFacts, read_round, record_round
-from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
@@ -71,6 +70,7 @@ from gitworker.store.workers import (
 )
 from gitworker.worktrees.commit_work import commit_all
 
+EMPTY_BRANCH = "empty_branch"  # the code of the refusal of a branch without work
 UNCHANGED = "unchanged since its verification failed"
 
 
@@ -208,11 +208,26 @@ def _nothing_own(session: Session, worker: Worker) -> Refused:
             code="landed_elsewhere",
         )
     return Refused(
-        f"branch {worker.branch} has no commit of its own",
-        wait_for_agent(session, worker)
-        or f"cd {quoted(worker.worktree or '.')} && git commit -am 'What I did'",
-        code="empty_branch",
+        f"branch {worker.branch} has no commit of its own{_unchanged_place(session, worker)}",
+        wait_for_agent(session, worker) or _give_up(session, worker),
+        code=EMPTY_BRANCH,
     )
+
+
+def _unchanged_place(session: Session, worker: Worker) -> str:
+    """Return the words that a worktree has no changes either; "" without one."""
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not is_present(owner):
+        return ""
+    return f", and nothing is changed in {worker.worktree}"
+
+
+def _give_up(session: Session, worker: Worker) -> str:
+    """Return the command that ends a task without a change: as its author, or as another."""
+    first = "only if the task needs no change; otherwise commit a change first"
+    if session.actor == worker.worker_id:
+        return f"git worker fail {worker.worker_id} -m <reason>   # {first}"
+    return f"git worker cancel {worker.worker_id}   # {first}"
 
 
 def _unanswered_review(session: Session, worker: Worker) -> Conflict:

@@ -158,8 +158,14 @@ def test_uncommitted_work(scene: Scene) -> None:
     assert answer == Answer(
         1,
         "",
-        "error: branch auth/t1 has no commit of its own\n"
-        "hint: cd <root>/worktrees/t1 && git commit -am 'What I did'\n",
+        "error: branch auth/t1 has no commit of its own, and nothing is changed in"
+        " <root>/worktrees/t1\n"
+        "hint: git worker cancel auth   # only if the task needs no change; otherwise commit a"
+        " change first\n",
+    )
+    assert scene.run("done", cwd=worktree).err.endswith(
+        "hint: git worker fail auth -m <reason>   # only if the task needs no change; otherwise"
+        " commit a change first\n"
     )
     (worktree / "left").write_text("over\n")
     answer = scene.run("done", "auth")

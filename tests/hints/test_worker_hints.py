@@ -127,11 +127,6 @@ def without_commit(world: World) -> None:
     run_in(world, "git worker start auth")
 
 
-def change_a_file(world: World) -> None:
-    """Change a tracked file, as the author."""
-    Repo(world.path("auth")).write({"README": "changed\n"})
-
-
 def resolve(world: World) -> None:
     """Resolve the conflict of a stopped rebase, as the author."""
     Repo(world.path("auth")).write({"README": "both\n"})
@@ -400,9 +395,9 @@ CASES = {
     "show-returned": Case(rejected, W + "show auth --json", W + "{}"),
     "diff-unreviewed": Case(_working, W + "diff auth --since-review", W + "diff {}"),
     "status-task": Case(failed, W + "status", W + "task list {}"),
-    "empty": Case(
-        without_commit, W + "done auth", "cd {} && git commit -am 'What I did'",
-        meets=change_a_file,
+    "empty": Case(without_commit, W + "done auth", W + "cancel {}", instead=True),
+    "empty-own": Case(
+        without_commit, W + "done", W + "fail {} -m <reason>", at="auth", instead=True
     ),
     "landed-elsewhere": Case(landed_elsewhere, W + "done auth", W + "cancel {}"),
     "unanswered": Case(rejected, W + "done auth", W + "done {} -m <text>"),

@@ -48,7 +48,8 @@ def command(
     branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
     with the target, and if conflict markers are committed in a file that it changes. In review,
     new commits or a new note renew the request; without either, nothing changes. Prints the
-    reviewer's next command.
+    reviewer's next command. A task that needs no change is ended by the worker's `fail`, with the
+    reason, or by `cancel`.
 
     --push then publishes the branch under its own name: to --remote, or else to the remote for
     landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
