@@ -14,6 +14,7 @@ REMOTES = "refs/remotes/"
 STASH = "refs/stash"
 OURS = "refs/worker/"
 RESCUES = f"{OURS}rescue/"  # <worker>/<task>/<n>
+ROUNDS = f"{OURS}round/"  # <worker>/<task>/<n>: the tip of the n-th hand-in
 ANCHORS = f"{OURS}landing/"  # <worker>/<task>
 SUBMODULES = f"{OURS}submodules/"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
 QUEUE = Ref(f"{OURS}queue")  # keeps a window's commits while they are verified
@@ -60,7 +61,21 @@ def rescues_of(worker: str, task: str) -> str:
     return f"{RESCUES}{worker}/{task}/"
 
 
+def round_ref(worker: str, task: str, number: int) -> Ref:
+    """Return the ref that keeps the commits of a round of review."""
+    return Ref(f"{ROUNDS}{worker}/{task}/{number}")
+
+
+def round_of(ref: Ref) -> tuple[WorkerId, TaskId, int] | None:
+    """Return worker, task and number of the ref of a round; None for any other ref."""
+    worker, _, rest = ref.removeprefix(ROUNDS).partition("/")
+    task, _, number = rest.partition("/")
+    if not ref.startswith(ROUNDS) or not (number.isascii() and number.isdigit()):
+        return None
+    return WorkerId(worker), TaskId(task), int(number)
+
+
 def task_of(ref: Ref) -> tuple[WorkerId, TaskId]:
-    """Return worker and task of a ref of ours that belongs to a task: an anchor or a rescue."""
+    """Return worker and task of a ref of ours of a task: an anchor, a rescue or a round."""
     worker, task = ref.removeprefix(OURS).split("/")[1:3]
     return WorkerId(worker), TaskId(task)

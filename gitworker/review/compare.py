@@ -13,6 +13,7 @@ from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.review.looks import seen_before
+from gitworker.review.round_refs import keep_rounds
 from gitworker.review.rounds import require_round
 from gitworker.review.rules_rounds import added_commit, has_same_commits, parse_rounds, without_same
 from gitworker.store.reviewing.marks import find_look
@@ -48,6 +49,7 @@ def compare(session: Session, name: str, rounds: str | None = None) -> Compariso
     with session.store.read() as reader:
         known = {one.number: one for one in rounds_of(reader, worker.worker_id, worker.task_id)}
     known[newest.number] = newest
+    keep_rounds(session, worker, list(known.values()))
     if rounds is None:
         label, old, new = "your last look", _last_look(session, worker, known), newest
     else:

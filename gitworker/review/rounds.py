@@ -10,7 +10,13 @@ from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.patch_ids import EMPTY, read_patched
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.store.records.reviews import find_review
-from gitworker.store.reviewing.rounds import Round, RoundCommit, add_round, find_newest_round
+from gitworker.store.reviewing.rounds import (
+    Round,
+    RoundCommit,
+    add_round,
+    find_newest_round,
+    rounds_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +64,17 @@ def later_commits(now: Sequence[RoundCommit], before: Sequence[Round]) -> list[O
     commits = {one.commit for one in earlier}
     patches = {one.patch for one in earlier} | {EMPTY}
     return [one.commit for one in now if one.commit not in commits and one.patch not in patches]
+
+
+def rounds_with(session: Session, worker: Worker, facts: RoundFacts, *, now: int) -> list[Round]:
+    """Return the rounds of a worker's task, with the one that `record_round` would add."""
+    with session.store.read() as reader:
+        rounds = rounds_of(reader, worker.worker_id, worker.task_id)
+    newest = rounds[-1] if rounds else None
+    if newest is None or (newest.base, newest.tip) != (facts.base, facts.tip):
+        number = newest.number + 1 if newest else 1
+        rounds.append(Round(number, facts.base, facts.tip, facts.commits, now))
+    return rounds
 
 
 def record_round(writer: Writer, worker: Worker, facts: RoundFacts, *, now: int) -> Round:

@@ -52,7 +52,8 @@ from gitworker.repo.replay.replay import ReplayConflict, predict_conflict
 from gitworker.repo.status.checkout_status import CheckoutStatus, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
-from gitworker.review.rounds import RoundFacts, read_round, record_round
+from gitworker.review.round_refs import keep_rounds
+from gitworker.review.rounds import RoundFacts, read_round, record_round, rounds_with
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
@@ -404,6 +405,10 @@ def _record(
     session: Session, worker: Worker, tip: Oid, submission: Submission, *, facts: RoundFacts | None
 ) -> Worker:
     now = clock.now_ms()
+    if (
+        facts is not None
+    ):  # before the round is recorded, so that a kill leaves none without its ref
+        keep_rounds(session, worker, rounds_with(session, worker, facts, now=now))
     with session.store.write() as writer:
         if not is_interrupted(load_worker(writer, worker.worker_id).state):
             require_task_held(writer, worker.task_id, worker.worker_id)

@@ -387,7 +387,7 @@ def test_commits_that_git_has_deleted(world: World) -> None:
     world.approved("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     world.land("auth")
-    for ref in [name for name in world.refs() if "/rescue/" in name]:
+    for ref in [name for name in world.refs() if name.startswith("refs/worker/")]:
         world.git("update-ref", "-d", ref)
     world.git("reflog", "expire", "--expire=now", "--all")
     world.git("gc", "-q", "--prune=now")

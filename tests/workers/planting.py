@@ -301,6 +301,13 @@ def break_rescue(world: World) -> None:
     rescue_ref(world).write_text(f"{'2' * 40}\n")
 
 
+def break_round(world: World) -> None:
+    """Let the ref of a round name a commit that does not exist."""
+    path = world.root / ".git/refs/worker/round/auth/login/1"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{'2' * 40}\n")
+
+
 def lose_rescue(world: World) -> None:
     """Delete a rescue ref."""
     rescue_ref(world).unlink()
@@ -466,6 +473,7 @@ PLANTS = {
     "gap in transitions.jsonl": _plant(lambda w: cut_line(w, "transitions.jsonl"), "log_gap"),
     "gap in bus.jsonl": _plant(lambda w: cut_line(w, "bus.jsonl"), "log_gap"),
     "broken rescue": _plant(break_rescue, "rescue_broken", "commit_unreachable"),
+    "broken round": _plant(break_round, "round_broken"),
     "missing rescue": _plant(lose_rescue, "rescue_gone", "commit_unreachable"),
     "anchor": _plant(leave_anchor, "anchor_left"),
     "unknown trash": _plant(unknown_trash, "trash_unknown", mendable=False),

@@ -10,7 +10,7 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules_records import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, is_oid
-from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, anchor_of, task_of
+from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, ROUNDS, anchor_of, task_of
 from gitworker.observe.trouble import read_trouble
 from gitworker.repo.history.reachable import find_departed, find_missing
 from gitworker.repo.plumbing.refs import create_ref, delete_branch, find_ref
@@ -99,11 +99,12 @@ def _accept(session: Session, *, worker: Worker, ref: Ref, published: Oid, tip: 
 
 
 def check_rescues(picture: Picture) -> Iterator[Finding]:
-    """Find rescue refs to missing commits, and recorded rescue refs that do not exist."""
+    """Find rescues and rounds of missing commits, and recorded rescue refs that do not exist."""
     for ref, oid in picture.refs.items():
-        if ref.startswith(RESCUES) and oid in picture.missing:
+        if ref.startswith((RESCUES, ROUNDS)) and oid in picture.missing:
+            code = "rescue_broken" if ref.startswith(RESCUES) else "round_broken"
             yield Finding(
-                "rescue_broken", ref, f"{ref} points at commit {oid[:12]}, which does not exist",
+                code, ref, f"{ref} points at commit {oid[:12]}, which does not exist",
                 "deletes the ref and records its commit, so that git can repack again",
                 partial(_drop, ref=ref, oid=oid),
             )  # fmt: skip

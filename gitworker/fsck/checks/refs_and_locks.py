@@ -8,7 +8,7 @@ from gitworker.fsck.checks.misplaced import ASIDE, move_aside
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.model.ref_names import BRANCHES, OURS
+from gitworker.model.ref_names import BRANCHES, OURS, round_of
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
@@ -16,6 +16,7 @@ from gitworker.repo.worktrees.ownership import OwnershipClaim, has_head
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.payloads.payload import rescue_of
+from gitworker.store.reviewing.rounds import rounds_of
 
 
 def check_ref_files(picture: Picture) -> Iterator[Finding]:
@@ -81,6 +82,11 @@ def _last_oid(picture: Picture, ref: Ref) -> Oid | None:
         rescue, rescued = rescue_of(operation.data)
         if rescue == ref:
             candidates.append(rescued)
+    if (found := round_of(ref)) is not None:
+        worker_id, task, number = found
+        with picture.session.store.read() as reader:
+            rounds = rounds_of(reader, worker_id, task)
+        candidates += [one.tip for one in rounds if one.number == number]
     for oid in candidates:
         if oid and is_oid(oid):
             present = picture.session.git.find_oid(oid)

@@ -1,4 +1,4 @@
-"""Delete old rescue refs, removed worktrees, verify worktrees and logs that are not needed.
+"""Delete old rescue refs and rounds, removed and verify worktrees, and logs.
 
 Work that only such a ref or worktree has is deleted only if the user asks for it by name. The
 journal records each ref with its commit before it is deleted, so that `undo` can make it again as
@@ -13,12 +13,12 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.journal.gc.gc_disk import check_unsaved, disk_items, disk_left
 from gitworker.journal.gc.gc_finish import finish_gc
-from gitworker.journal.gc.gc_refs import refs_left, rescue_items
+from gitworker.journal.gc.gc_refs import ref_items, refs_left
 from gitworker.journal.gc.rules_gc import (
     DAY_MS,
     LOG,
     POOL,
-    RESCUE,
+    REFS,
     TRASH,
     VERIFY,
     GcChoice,
@@ -67,7 +67,7 @@ def gc(session: Session, request: GcRequest, *, by_itself: bool = False) -> Coll
         operation = _journal(session, selected, by_itself=by_itself)
         crash_point("gc.journal")
         refs = finish_gc(session, operation)
-    deleted = [item for item in selected if item.kind != RESCUE or item.name in refs]
+    deleted = [item for item in selected if item.kind not in REFS or item.name in refs]
     return CollectedItems(GcChoice(tuple(deleted), would.choice.held), operation.id)
 
 
@@ -76,7 +76,7 @@ def preview_gc(session: Session, request: GcRequest) -> CollectedItems:
     _require_steady_clock(session, request)
     now = clock.now_ms()
     disk = check_unsaved(session, disk_items(session), request, now)
-    return CollectedItems(choose([*rescue_items(session), *disk], request, now), None)
+    return CollectedItems(choose([*ref_items(session), *disk], request, now), None)
 
 
 def gc_daily(session: Session) -> CollectedItems:
@@ -120,8 +120,8 @@ def _journal(session: Session, selected: Sequence[Item], *, by_itself: bool) -> 
         return [item.name for item in selected if item.kind == kind]
 
     data = GcData(
-        refs={item.name: item.target for item in selected if item.kind == RESCUE},
-        unlanded=[item.name for item in selected if item.kind == RESCUE and item.holds],
+        refs={item.name: item.target for item in selected if item.kind in REFS},
+        unlanded=[item.name for item in selected if item.kind in REFS and item.holds],
         entries=[item.target or item.name for item in selected if item.kind == TRASH],
         entry_paths=names(TRASH),
         logs=names(LOG),

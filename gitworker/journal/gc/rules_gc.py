@@ -7,12 +7,13 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 
 DAY_MS = 24 * 60 * 60 * 1000
-RESCUE, TRASH, VERIFY, POOL, LOG = "rescue", "trash", "verify", "pool", "log"
+RESCUE, ROUND, TRASH, VERIFY, POOL, LOG = "rescue", "round", "trash", "verify", "pool", "log"
+REFS = (RESCUE, ROUND)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that gc may delete: a rescue ref, a removed worktree, a verify worktree, a log.
+    """Something that gc may delete: a rescue ref, the ref of a round, a worktree, a log.
 
     `at_ms` is the time of its last use. `holds` names the work that would be lost with it, or is
     empty; `target` is its commit or path.

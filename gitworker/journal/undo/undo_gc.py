@@ -1,4 +1,4 @@
-"""Undo a gc: make the rescue refs that it deleted again, while their commits exist."""
+"""Undo a gc: make the refs that it deleted again, while their commits exist."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from gitworker.store.workers import Worker
 
 
 def _expired_refs(done: Operation) -> dict[Ref, Oid]:
-    """Return the rescue refs that a gc deleted, with their commits."""
+    """Return the rescue refs and rounds that a gc deleted, with their commits."""
     return {Ref(ref): Oid(oid) for ref, oid in done.payload(GcData).refs.items()}
 
 
@@ -27,7 +27,7 @@ def _require_commits(session: Session, done: Operation) -> None:
     refs = _expired_refs(done)
     if not refs:
         raise Refused(
-            f"gc {done.id} deleted no rescue ref; deleted files cannot be restored",
+            f"gc {done.id} deleted no ref; deleted files cannot be restored",
             "git worker undo --list",
             code="nothing_kept",
         )
@@ -59,7 +59,7 @@ def _carry_out(session: Session, operation: Operation, done: Operation) -> None:
         if failure.code != GitFailed.code:  # a lock, a full disk, rights
             raise
         raise Refused(
-            f"git could not make the rescue refs of gc {done.id} again",
+            f"git could not make the refs of gc {done.id} again",
             "git fsck",
             code="commits_gone",
             detail=failure.detail,
@@ -80,7 +80,7 @@ def _needs_number(_: Reader, done: Operation) -> bool:
 
 def _describe(undone: Sequence[Operation], _: Sequence[Worker]) -> str:
     number = len(undone[0].payload(GcData).refs)
-    return f"{number} rescue refs are back; deleted files are not"
+    return f"{number} refs are back; deleted files are not"
 
 
 COLLECTION = Undoable(_require_commits, _carry_out, _describe, needs_number=_needs_number)

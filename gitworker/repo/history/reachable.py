@@ -6,6 +6,7 @@ Plumbing works in every repository, and one walk answers for any number of commi
 from collections.abc import Collection, Iterable, Mapping
 
 from gitworker.model.ids import Oid
+from gitworker.model.ref_names import ROUNDS
 from gitworker.paths import require_repository
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import is_ancestor
@@ -34,13 +35,15 @@ def find_unreachable(git: Git, commits: Collection[Oid], *, tips: Iterable[Oid])
 def find_unreferenced(git: Git, commits: Collection[Oid]) -> list[Oid]:
     """Return the commits that no ref and no worktree's HEAD reaches; all must exist.
 
-    It works while another worktree is being made or removed. The refs of a single worktree
-    (refs/worktree/, refs/bisect/) count only for the worktree in which `git` runs.
+    The refs of rounds do not count, because they are deleted after the end of their task. It works
+    while another worktree is being made or removed. The refs of a single worktree (refs/worktree/,
+    refs/bisect/) count only for the worktree in which `git` runs.
     """
     heads = detached_heads(require_repository(git.directory).common_dir)
     lines = "".join(f"{oid}\n" for oid in (*commits, *(f"^{head}" for head in heads)))
     done = git.run(
-        "rev-list", "--ignore-missing", "--stdin", "--single-worktree", "--not", "--all",
+        "rev-list", "--ignore-missing", "--stdin", "--single-worktree", "--not",
+        f"--exclude={ROUNDS}*", "--all",
         stdin=lines.encode(),
     )  # fmt: skip
     wanted = set(commits)

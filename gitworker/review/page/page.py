@@ -14,6 +14,7 @@ from gitworker.review.looks import seen_before
 from gitworker.review.page.evidence import Evidence, read_evidence
 from gitworker.review.page.rules_order import FOLDED_BY, PageFile, folded_paths, order_files
 from gitworker.review.patch import read_patch
+from gitworker.review.round_refs import keep_rounds
 from gitworker.review.rounds import find_round, read_round
 from gitworker.store.records.reviews import find_review
 from gitworker.store.reviewing.comments import comments_of
@@ -101,7 +102,9 @@ def _read_rounds(session: Session, worker: Worker, tip: Oid | None) -> list[Roun
     """Return all rounds, oldest first; without a hand-in the commits of the branch as round 0."""
     if (newest := find_round(session, worker)) is not None:
         with session.store.read() as reader:
-            return rounds_of(reader, worker.worker_id, worker.task_id) or [newest]
+            rounds = rounds_of(reader, worker.worker_id, worker.task_id) or [newest]
+        keep_rounds(session, worker, rounds)
+        return rounds
     target = find_ref(session.git, session.target)
     if tip is None or target is None:
         raise NotFound(

@@ -6,12 +6,13 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.journal.gc.gc import CollectedItems
-from gitworker.journal.gc.rules_gc import Item
+from gitworker.journal.gc.rules_gc import REFS, Item
 from gitworker.rules_text import printable, size_text
 from gitworker.service.results_repair import gc_json
 
 NOUNS = {
     "rescue": "rescue ref",
+    "round": "round ref",
     "trash": "removed worktree",
     "verify": "verify worktree",
     "pool": "pool of worktrees",
@@ -36,7 +37,8 @@ def command(
 ) -> None:
     """Delete old rescue refs, trash, verify worktrees and logs.
 
-    A rescue ref is deleted once its work has landed or is on another ref. A removed worktree is
+    A rescue ref is deleted once its work has landed or is on another ref, and so are the refs of
+    the rounds of a review once their task has ended. A removed worktree is
     deleted once a rescue ref keeps its work; its ignored files are deleted with it. Work that
     exists nowhere else is kept, however old, and reported; --unlanded deletes it, too. gc runs once
     a day in the background (setting gc.daily). `git worker undo` restores the refs as long as git
@@ -68,7 +70,7 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
     ]
     size = size_text(choice.size_bytes)
     lines.append(f"{deleted} {', '.join(counts)} ({size})" if counts else "nothing to delete")
-    if collected.number is not None and any(item.kind == "rescue" for item in choice.selected):
+    if collected.number is not None and any(item.kind in REFS for item in choice.selected):
         lines.append(f"undo: git worker undo {collected.number}   # while git keeps the commits")
     return "\n".join(lines)
 
