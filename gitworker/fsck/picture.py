@@ -42,7 +42,7 @@ class JournalRow(NamedTuple):
 
     @property
     def has_deleted(self) -> bool:
-        """Return whether it deleted refs or removed worktrees that were not restored since."""
+        """Return whether it deleted refs that were not restored since."""
         return self.kind in DELETING and self.status == "done"
 
     @property
@@ -119,7 +119,10 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         worktrees={os.path.realpath(one.path): one for one in list_worktrees(session.git)},
         expired={ref: oid for data in deleting for ref, oid in deleted_refs(data).items()},
         emptied=frozenset(
-            name for data in deleting if isinstance(data, GcData) for name in data.entries
+            name
+            for one in operations
+            if one.is_over and isinstance(one.data, GcData)  # an undo restores the refs only
+            for name in one.data.entries
         ),
         at_work=at_work,
     )

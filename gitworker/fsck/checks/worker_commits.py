@@ -9,7 +9,7 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.journal.operation_kinds import REWRITING, TARGET_MOVES
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
-from gitworker.model.ref_names import ANCHORS, WORKSTREAMS, rescues_of, short_name
+from gitworker.model.ref_names import ANCHORS, ROUNDS, WORKSTREAMS, rescues_of, short_name
 from gitworker.observe.text import count_text
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
@@ -49,7 +49,8 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
 def check_commits(picture: Picture) -> Iterator[Finding]:
     """Find commits that are missing or unreachable, by worker and task.
 
-    A commit that its author amended or reset away is no finding while a reflog names it.
+    A commit that its author amended or reset away is no finding while a reflog names it. Anchors
+    and the refs of rounds do not count, because they are deleted after the end of their task.
     """
     git = picture.session.git
     made = made_commits(picture)
@@ -64,7 +65,7 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
                 f" {'/'.join(owner)}: {names}",
                 "git fsck --lost-found   # or: git fetch, from a repository that has them",
             )  # fmt: skip
-    tips = [oid for ref, oid in picture.refs.items() if not ref.startswith(ANCHORS)]
+    tips = [oid for ref, oid in picture.refs.items() if not ref.startswith((ANCHORS, ROUNDS))]
     tips += [  # an open rebase in a worker's worktree
         tree.head
         for tree in picture.worktrees.values()
