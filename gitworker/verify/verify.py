@@ -229,6 +229,7 @@ class Verifier:
             tree, now_ms = self._tree(job.commit), clock.now_ms()
             job.slot = take_slot(session)
             job.log = RunLog(f"{session.paths.logs}/verify", tree=tree, now_ms=now_ms)
+            job.slot.log = job.log.path
             job.log.write(
                 header_text(
                     commit=job.commit, tree=tree, label=job.label, started=clock.iso_utc(now_ms),

@@ -15,7 +15,7 @@ from gitworker.clock import boot_id, sleep
 from gitworker.errors import GitWorkerError, Refused, Unavailable, as_gitworker_error
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import open_regular, require_repository
-from gitworker.processes.table import find_start
+from gitworker.processes.table import is_running
 from gitworker.repo.plumbing.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
 from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref
@@ -62,6 +62,7 @@ class Slot:
     def __init__(self, session: Session, number: int, lock: int) -> None:
         self.number = number
         self.tree = f"{verify_root(session)}/{number}"
+        self.log = ""  # of the run that begins next
         self._session = session
         self._lock = lock
         self._beside = f"{_lock_root(session)}/{number}"
@@ -95,9 +96,9 @@ class Slot:
         os.replace(f"{self._beside}.index.tmp", f"{self._beside}.index")
 
     def record(self, family: RunProcesses) -> None:
-        """Record the process that is about to run here, for the next user."""
+        """Record the process that is about to run here and its log, for readers and later users."""
         with open(f"{self._beside}.run", "w", encoding="utf-8", opener=open_regular) as file:
-            file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n")
+            file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n{self.log}\n")
 
     def forget(self) -> None:
         """Delete the record: the process has ended."""
@@ -152,7 +153,7 @@ class Slot:
             with open(
                 f"{self._beside}.run", encoding="utf-8", errors="replace", opener=open_regular
             ) as file:
-                words = file.read().split()
+                words = file.readline().split()
         except FileNotFoundError:
             return True
         self._admin = find_admin_dir(self._session.repository.common_dir, self.tree)
@@ -283,14 +284,18 @@ def idle_slots(session: Session) -> list[Slot]:
     return [slot for slot in found if slot is not None]
 
 
-def count_running(session: Session) -> int:
-    """Return how many verify worktrees have a run whose first process is alive; takes no lock."""
-    root, boot, count = _lock_root(session), boot_id() or "-", 0
+def running_logs(session: Session) -> list[str]:
+    """Return the logs of the runs whose first process is alive, in any order; takes no lock."""
+    root, boot, logs = _lock_root(session), boot_id() or "-", []
     for name in os.listdir(root) if os.path.isdir(root) else ():
-        words = os.fsdecode(read_bytes(f"{root}/{name}")).split() if name.endswith(".run") else []
-        if len(words) == 3 and words[0].isdigit() and words[2] == boot:
-            count += (find_start(int(words[0])) or "-") == words[1]
-    return count
+        text = os.fsdecode(read_bytes(f"{root}/{name}")) if name.endswith(".run") else ""
+        line, _, log = text.partition("\n")
+        words = line.split()
+        if len(words) == 3 and words[0].isdigit() and words[2] == boot and log.endswith("\n"):
+            start = words[1] if words[1].isdigit() else None
+            if is_running(int(words[0]), start) is not False:
+                logs.append(log.removesuffix("\n"))
+    return logs
 
 
 def verify_root(session: Session) -> str:

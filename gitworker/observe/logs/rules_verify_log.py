@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple
 
 HEAD = re.compile(r"commit {3}([0-9a-f]{40,64})(?:  \((.*)\))?\ntree {5}.*\nstarted {2}(\S+)\n")
-END = re.compile(r"(passed|failed|cancelled|passed the second time) after [0-9.]+ s(: .*)?")
 
 
 class LogHead(NamedTuple):
@@ -24,9 +20,3 @@ def parse_head(text: str) -> LogHead | None:
     """Return the head of a log; None while it is not written, and for another file."""
     found = HEAD.match(text)
     return None if found is None else LogHead(found[1], found[2] or "", found[3])
-
-
-def is_ended(lines: Sequence[str]) -> bool:
-    """Return whether the last line of a log is a verdict."""
-    last = next((line for line in reversed(lines) if line), "")
-    return END.fullmatch(last) is not None
