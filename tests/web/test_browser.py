@@ -50,7 +50,7 @@ def test_a_review_by_keys(world: World, page: Page, tab: Any) -> None:
     tab.keyboard.type("Name it sign-in")
     assert tab.input_value("#review-auth-text") == "Name it sign-in"
     open_repository(str(world.root)).send_note("auth", "a change beside")
-    tab.wait_for_selector("text=a change beside")
+    tab.wait_for_selector("#talk-list >> text=a change beside", state="attached")
     assert tab.input_value("#review-auth-text") == "Name it sign-in"  # kept by the update
     tab.keyboard.press("Escape")
     tab.keyboard.press("m")
@@ -81,9 +81,25 @@ def test_a_result_is_seen_after_an_update(world: World, page: Page, tab: Any) ->
     with tab.expect_request("**/workers/auth/approve"):
         tab.keyboard.press("a")
     open_repository(str(world.root)).send_note("auth", "a change beside")
-    tab.wait_for_selector("#live >> text=a change beside")
+    tab.wait_for_selector("#talk-list >> text=a change beside", state="attached")
     held[0].continue_()
     tab.wait_for_selector("#notice >> text=auth is approved")
+
+
+def test_a_conversation_opens_in_place(world: World, page: Page, tab: Any) -> None:
+    """A review begins with its changes; conversation and log open, and stay open in an update."""
+    tab.goto(f"{page.origin}/workers/auth")
+    assert tab.is_visible("#diff")
+    assert tab.is_hidden("#talk-list")
+    assert tab.is_hidden("[data-log]")
+    tab.click("summary:has-text('Log of the agent')")
+    tab.wait_for_selector("[data-log]")
+    tab.click("summary:has-text('Conversation')")
+    tab.fill("#send-auth-text", "half a sentence")
+    open_repository(str(world.root)).send_note("auth", "a change beside")
+    tab.wait_for_selector("#talk-list >> text=a change beside")
+    assert tab.input_value("#send-auth-text") == "half a sentence"
+    assert tab.is_visible("[data-log]")
 
 
 def test_a_late_result_is_on_the_screen(world: World, page: Page, tab: Any) -> None:
