@@ -405,9 +405,7 @@ def _record(
     session: Session, worker: Worker, tip: Oid, submission: Submission, *, facts: RoundFacts | None
 ) -> Worker:
     now = clock.now_ms()
-    if (
-        facts is not None
-    ):  # before the round is recorded, so that a kill leaves none without its ref
+    if facts is not None:  # the ref comes first, so that a kill leaves no round without it
         keep_rounds(session, worker, rounds_with(session, worker, facts, now=now))
     with session.store.write() as writer:
         if not is_interrupted(load_worker(writer, worker.worker_id).state):
