@@ -11,14 +11,17 @@ from gitworker.observe.workers.rules import (
     has_landed,
     is_at_work,
     may_rebase,
+    needs_help,
     resumes_in_place,
     should_have_worktree,
     waits_for_answer,
 )
-from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.store.attention.questions import unanswered_questions
+from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
 
@@ -35,11 +38,13 @@ REBASE_STOPPED = "rebase_stopped"
 class PlaceFacts(NamedTuple):
     """The facts of a worker's worktree and process that choose its next command.
 
+    `has_uncommitted`: its agent has left uncommitted work; None: not known.
     `runs_elsewhere`: its work conflicts, and its process, which alone can rebase the branch, runs.
     """
 
     trouble: Trouble | None = None
     runs_elsewhere: bool = False
+    has_uncommitted: bool | None = None
 
 
 def json_trouble(trouble: Trouble | None) -> dict[str, str] | None:
@@ -120,7 +125,13 @@ def read_place(
     rebase = find_stopped_rebase(
         reader, session, worker, task_status=task_status, is_taken=is_taken
     )
-    return PlaceFacts(rebase, runs_elsewhere=is_for_its_process(reader, worker))
+    return PlaceFacts(
+        rebase,
+        runs_elsewhere=is_for_its_process(reader, worker),
+        has_uncommitted=find_left_work(
+            reader, session, worker, task_status=task_status, is_taken=is_taken
+        ),
+    )
 
 
 def find_stopped_rebase(
@@ -147,6 +158,33 @@ def find_stopped_rebase(
         f"cd {quoted(worker.worktree)} && git worker sync --continue"
         "   # after you edit and git add; or: --abort",
     )
+
+
+def find_left_work(
+    reader: Reader,
+    session: Session,
+    worker: Worker | WorkerRow | ShortWorkerRow,
+    *,
+    task_status: TaskStatus | None,
+    is_taken: bool,
+) -> bool | None:
+    """Return whether a worker that failed or became stale has uncommitted work of an ended agent.
+
+    None for all other workers. One git process for each of these.
+    """
+    if not needs_help(worker.state) or worker.admin_dir is None:
+        return None
+    if not may_rebase(worker.state, worker.stale_from, task_status=task_status, is_taken=is_taken):
+        return None
+    if can_repeat_run(reader, worker.worker_id, worker.task_id) is None:
+        return None  # no agent ran
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or find_flaw(owner) is not None or open_operation(worker.admin_dir):
+        return None
+    if _works_for_another(reader, session, worker):
+        return None
+    found = read_status(session.git.at(owner.place))
+    return not (found.is_clean or found.unmerged)
 
 
 def is_for_its_process(reader: Reader, worker: Worker | WorkerRow | ShortWorkerRow) -> bool:

@@ -88,16 +88,16 @@ def stopped(world: World, worker: str, task: str) -> None:
 def stale(world: World, worker: str, task: str) -> None:
     """Let a worker at work become stale."""
     working(world, worker, task)
-    _make_stale(world, worker, WorkerEvent.HEARTBEAT_TIMEOUT)
+    make_stale(world, worker, WorkerEvent.HEARTBEAT_TIMEOUT)
 
 
 def stale_in_review(world: World, worker: str, task: str) -> None:
     """Let a worker in review become stale."""
     in_review(world, worker, task)
-    _make_stale(world, worker, WorkerEvent.REVIEW_TIMEOUT)
+    make_stale(world, worker, WorkerEvent.REVIEW_TIMEOUT)
 
 
-def _make_stale(world: World, name: str, event: WorkerEvent) -> None:
+def make_stale(world: World, name: str, event: WorkerEvent) -> None:
     """Fire the time-out one second from now: later than the heartbeat of the worker's commit."""
     drain(world.session())
     worker = world.worker(name)

@@ -3,14 +3,16 @@
 import os
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from gitworker.liveness.process_origin import this_origin
-from tests.cli.kit import Answer, ok, run
+from gitworker.model.worker import WorkerEvent
+from tests.cli.kit import Answer, ok, run, wait_until
+from tests.cli.stages import make_stale
 from tests.conftest import git
 from tests.workers.world import World
 
@@ -28,7 +30,8 @@ def named(world: World, worker: str = "auth", task: str = "login", **options: st
     shown.append(run(root, "show", worker, "--json").document["next"])
     rows = run(root, "task", "list", "--json").document["tasks"]
     shown += [row["next"] for row in rows if row["task"] == task]
-    shown.append(run(root, "task", "why", task, "--json").document["next"])
+    if not any(row["task"] == task and row["status"] == "BLOCKED" for row in rows):
+        shown.append(run(root, "task", "why", task, "--json").document["next"])  # of the worker
     items = run(world.root, "inbox", "--json").document["items"] if not options else []
     found = [one["command"] for one in items if one["source"] == worker]
     assert len(found) == 1 or options, items
@@ -201,3 +204,58 @@ def test_a_conflict_of_a_running_process_is_its_own(quiet: World) -> None:
         hint = refused(run(quiet.root, "approve", "auth"))
         assert hint.startswith("git worker send auth 'Your branch conflicts")
         assert named(quiet) == {hint}
+
+
+LEFT = "git worker done auth --commit -m <text>"
+
+
+def stop_agent(world: World) -> None:
+    """Let an agent that has left work be stopped by a person."""
+    run(world.root, "exec", "auth", "-d", "--", "sh", "-c", "echo new >new; sleep 600")
+    wait_until(lambda: (world.path("auth") / "new").exists())
+    ok(world.root, "stop", "auth", "-m", "Enough")
+    wait_until(lambda: world.worker("auth").state == "FAILED")
+    shown = ("show", "auth", "--json")
+    wait_until(lambda: run(world.root, *shown).document["process"]["runs"] is False)
+
+
+def fail_agent(world: World) -> None:
+    """Let an agent that has left work fail."""
+    run(world.root, "exec", "auth", "--", "sh", "-c", "echo new >new; exit 1")
+
+
+def lose_agent(world: World) -> None:
+    """Let the worker of an agent that has left work become stale."""
+    run(world.root, "exec", "auth", "--", "sh", "-c", "echo new >new; exit 0")
+    make_stale(world, "auth", WorkerEvent.HEARTBEAT_TIMEOUT)
+
+
+@pytest.mark.parametrize("end", [stop_agent, fail_agent, lose_agent])
+def test_work_that_an_agent_has_left_is_committed(
+    quiet: World, end: Callable[[World], None]
+) -> None:
+    """A failed or stale worker with uncommitted work is handed in with it by the named command."""
+    quiet.spawn("auth", "login")
+    end(quiet)
+    assert quiet.worker("auth").state in ("FAILED", "STALE")
+    (command,) = named(quiet)
+    assert command.partition(REMARK)[0] == LEFT
+    done = follow(quiet, command)
+    assert done.returncode == 0, done
+    assert quiet.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
+    assert quiet.show("new", "auth/login") == "new"
+
+
+def test_without_left_work_the_agent_is_started_again(quiet: World) -> None:
+    """A failed worker whose worktree is clean is resumed, as before."""
+    quiet.spawn("auth", "login")
+    run(quiet.root, "exec", "auth", "--", "false")
+    assert named(quiet) == {"git worker resume auth"}
+
+
+def test_the_left_work_of_a_living_agent_is_its_own(quiet: World) -> None:
+    """While the process of a stale worker runs, its work is not committed by others."""
+    quiet.spawn("auth", "login")
+    lose_agent(quiet)
+    with living_process(quiet):
+        assert named(quiet) == {"git worker resume auth"}

@@ -48,7 +48,10 @@ class WorkerList(NamedTuple):
 
 
 def read_list(session: Session) -> WorkerList:
-    """Read every worker by one query and no git; returned work needs a few queries more."""
+    """Read every worker by one query.
+
+    Returned, failed and stale work needs a few queries more, and git only if an agent has ended.
+    """
     with session.store.read() as reader:
         rows = read_short_rows(reader)
         return WorkerList(tuple(_listed(session, reader, row) for row in rows))

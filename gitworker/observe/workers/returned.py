@@ -108,7 +108,7 @@ def read_next_command(session: Session, reader: Reader, worker: Worker, reading:
         returned_by=read_reason(reader, worker), waits_for_author=worker.waits_for_author,
         is_taken=taken, agent_end=last.end if last else None,
         can_repeat=can_repeat_run(reader, name, worker.task_id),
-        runs_elsewhere=place.runs_elsewhere, reader=reading,
+        runs_elsewhere=place.runs_elsewhere, has_uncommitted=place.has_uncommitted, reader=reading,
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def read_row_command(
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
         returned_by=read_reason(reader, row), waits_for_author=row.waits_for_author,
         is_taken=taken, agent_end=row.agent_end, can_repeat=row.can_repeat,
-        runs_elsewhere=place.runs_elsewhere, reader=reading,
+        runs_elsewhere=place.runs_elsewhere, has_uncommitted=place.has_uncommitted, reader=reading,
     )  # fmt: skip
 
 

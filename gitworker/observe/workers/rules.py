@@ -65,6 +65,8 @@ RETURNABLE = frozenset({WorkerState.WORKING, WorkerState.STALE, WorkerState.FAIL
 OLD_MS = 24 * 60 * 60 * 1000
 SYNC_NEXT = "sync --as {}"
 COMMIT_NEXT = "done {} --commit -m <text>"
+# The agent may have finished its work without a commit; `resume` would start it again.
+LEFT_NEXT = f"{COMMIT_NEXT}   # or take it up again: git worker resume {{}}"
 # The author of sent-back work; its branch has not moved since.
 RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
     {
@@ -164,7 +166,7 @@ def next_command(
     if state is WorkerState.FAILED and (is_taken or task_status in ENDED):
         text = ENDED_NEXT
     elif state in NEEDS_HELP and (state is WorkerState.FAILED or agent_end != ""):
-        text = resumed
+        text = LEFT_NEXT if has_uncommitted and returned_by != CONFLICT else resumed
     elif state not in SENDS_HEARTBEATS:
         own = {} if reader.self_review else OWN_NEXT
         text = (own if is_author else HQ_NEXT).get(state, NEXT_COMMANDS[state])
@@ -182,7 +184,7 @@ def next_command(
         text = COMMIT_NEXT if has_uncommitted else text
     else:
         text = NEXT_COMMANDS[state]
-    return f"git worker {text.format(worker)}"
+    return f"git worker {text.format(*[worker] * text.count('{}'))}"
 
 
 def _resumed_next(returned_by: str | None, *, is_author: bool, can_repeat: bool | None) -> str:

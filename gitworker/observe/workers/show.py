@@ -14,6 +14,7 @@ from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.trouble import (
+    PlaceFacts,
     find_open_question,
     find_pause,
     read_lost_place,
@@ -29,6 +30,7 @@ from gitworker.observe.workers.rules import (
     is_handed_in,
     is_returned,
     is_taken,
+    needs_help,
     next_command,
     waits_for,
     worker_liveness,
@@ -232,7 +234,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
             worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
             returned_by=open_reason(returned, branching.tip if branching else None),
             waits_for_author=worker.waits_for_author,
-            has_uncommitted=checkout is not None and checkout.has_uncommitted,
+            has_uncommitted=_has_uncommitted(worker, place, checkout),
             is_taken=taken,
             agent_end=stored.run.end if stored.run else None,
             can_repeat=stored.can_repeat,
@@ -246,6 +248,15 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         trouble=trouble,
         is_unverified=needs_verdict and is_handed_in(worker.state, stale_from=worker.stale_from),
     )  # fmt: skip
+
+
+def _has_uncommitted(
+    worker: Worker, place: PlaceFacts, checkout: WorktreeState | None
+) -> bool | None:
+    """Return whether the worktree has uncommitted work: of an interrupted worker, its agent's."""
+    if needs_help(worker.state):
+        return place.has_uncommitted
+    return checkout is not None and checkout.has_uncommitted
 
 
 def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading) -> _Stored:

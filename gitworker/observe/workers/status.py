@@ -14,6 +14,7 @@ from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.logs.events import Event, read_newest_events
 from gitworker.observe.text import few_files
 from gitworker.observe.trouble import (
+    find_left_work,
     find_open_question,
     find_pause,
     find_stopped_rebase,
@@ -109,13 +110,15 @@ class OpenOperation(NamedTuple):
 class _Findings(NamedTuple):
     """The troubles of worktrees and branches, the verdicts on tips, the conflicts of branches.
 
-    `busy` are the workers whose process has to rebase the branch.
+    `busy` are the workers whose process has to rebase the branch, `left` those whose agent has left
+    uncommitted work: True, or False if the worktree is clean.
     """
 
     troubles: dict[str, Trouble]
     verified: dict[Oid, VerifiedCommit]
     conflicts: dict[Ref, tuple[Overlap, ...]]
     busy: frozenset[str]
+    left: dict[str, bool | None]
 
 
 class StatusScreen(NamedTuple):
@@ -222,7 +225,14 @@ def _findings(
     conflicts = read_overlaps(reader, owners, target=session.target)
     troubles = read_troubles(reader, rows, refs, session)
     busy = frozenset(row.worker_id for row in rows if is_for_its_process(reader, row))
-    return _Findings(troubles, read_verified_commits(reader, tips), conflicts, busy)
+    left = {
+        row.worker_id: find_left_work(
+            reader, session, row, task_status=row.task_status,
+            is_taken=is_taken(row.worker_id, row.task_holder),
+        )
+        for row in rows
+    }  # fmt: skip
+    return _Findings(troubles, read_verified_commits(reader, tips), conflicts, busy, left)
 
 
 def read_troubles(
@@ -355,6 +365,7 @@ def _next_command(row: WorkerRow, session: Session, findings: _Findings, *, tip:
         agent_end=row.agent_end,
         can_repeat=row.can_repeat,
         runs_elsewhere=row.worker_id in findings.busy,
+        has_uncommitted=findings.left.get(row.worker_id),
         reader=Reading(session.actor, session.settings.review_self),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness, sy
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.workers.rules import (
+    LEFT_NEXT,
     PLACES,
     Reading,
     has_landed,
@@ -107,7 +108,8 @@ def test_an_agent_that_ended_without_handing_in(is_dirty: bool | None, command: 
         found = next_command("auth", state, reader=HQ, agent_end="", **facts)
         assert found == f"git worker {command}"
         killed = next_command("auth", state, reader=HQ, agent_end="killed", **facts)
-        assert killed == "git worker resume auth"
+        left = LEFT_NEXT.format("auth", "auth") if is_dirty and state is S.STALE else "resume auth"
+        assert killed == f"git worker {left}"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,29 @@ def test_a_conflict_after_the_end_of_a_run(repeats: bool | None, command: str) -
     for state, end in ((S.FAILED, None), (S.STALE, None), (S.WORKING, ""), (S.WORKING, "killed")):
         found = next_command("auth", state, agent_end=end, **facts)
         assert found == f"git worker {command}", (state, end)
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_dirty", "command"),
+    [
+        (
+            None,
+            True,
+            "done auth --commit -m <text>   # or take it up again: git worker resume auth",
+        ),
+        (None, False, "resume auth"),
+        (None, None, "resume auth"),
+        ("merge_conflict", True, "resume auth"),
+    ],
+)
+def test_work_that_an_ended_agent_has_left(
+    reason: str | None, is_dirty: bool | None, command: str
+) -> None:
+    """Uncommitted work is handed in before the agent is started again, unless it conflicts."""
+    facts: dict[str, Any] = {"task_status": T.FAILED, "stale_from": S.WORKING, "can_repeat": True}
+    facts.update(returned_by=reason, has_uncommitted=is_dirty, reader=HQ)
+    for state in (S.FAILED, S.STALE):
+        assert next_command("auth", state, **facts) == f"git worker {command}"
 
 
 def test_a_conflict_of_a_running_process() -> None:
