@@ -67,9 +67,21 @@ def test_huge(scene: Scene) -> None:
     assert sent["payload"]["text"] == text
 
 
-def test_empty(scene: Scene) -> None:
-    """An empty text is allowed, and prints nothing."""
-    worktree = Path(ok(scene.root, "spawn", "auth", "t1", "-m", ""))
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_blank(scene: Scene, text: str) -> None:
+    """A blank text is refused before anything is made, wherever it comes from."""
+    (scene.root / "blank").write_text(text)
+    for source, said in ((("-m", text), "the task's text is empty (-m)"),
+                         (("-F", "-"), "the task's text is empty (standard input)"),
+                         (("-F", "blank"), "blank is empty")):  # fmt: skip
+        answer = run(scene.root, "spawn", "auth", "t1", *source, stdin=text.encode())
+        assert (answer.status, answer.err.partition("\n")[0]) == (2, f"error: {said}")
+    assert scene.run("list").out == ""
+
+
+def test_none(scene: Scene) -> None:
+    """A task without a text prints nothing."""
+    worktree = Path(ok(scene.root, "spawn", "auth", "t1"))
     answer = run(worktree, "task", "text")
     assert (answer.status, answer.out, answer.err) == (0, "", "")
     assert "\ntext\n" not in scene.run("show", "auth").out

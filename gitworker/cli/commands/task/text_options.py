@@ -94,6 +94,20 @@ def require_message(message: str | None, file: str | None) -> str:
     return text
 
 
+def read_new_text(message: str | None, file: str | None) -> bytes | None:
+    """Return the text of a task that a worker gets, as `read_text`; raise Invalid for a blank one.
+
+    Such a text is a mistake of the caller, such as a variable that is not set.
+    """
+    text = read_text(message, file)
+    if text is None or text.strip():
+        return text
+    if file is None or file == "-":
+        source = "-m" if file is None else "standard input"
+        raise Invalid(f"the task's text is empty ({source})", code="usage")
+    raise Invalid(f"{file} is empty", f"cat {quoted(file)}", code="usage")
+
+
 def read_text(message: str | None, file: str | None) -> bytes | None:
     """Return the text that the options give, None without one.
 

@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
+from gitworker.cli.commands.task.text_options import read_new_text, task_arguments, text_options
 from gitworker.cli.options import GitworkerCommand, Text
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
@@ -39,7 +39,7 @@ def command(
     \b
       cd "$(git worker assign auth password-reset -F task.md)"
     """
-    text = read_text(message, file)
+    text = read_new_text(message, file)
     spawned = call.service().spawn(
         worker, task, title=title or "", text=text, start=start, must_exist=True
     )

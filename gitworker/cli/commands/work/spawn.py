@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.commands.task.text_options import read_text, task_arguments, text_options
+from gitworker.cli.commands.task.text_options import read_new_text, task_arguments, text_options
 from gitworker.cli.commands.work.supervised import (
     AgentChoice,
     OptionalRunner,
@@ -87,7 +87,7 @@ def command(
     if changes_directory:
         is_busy = not detach and bool(program or agent_name)
         _require_integration([worker, *([task] if task else [])], is_busy=is_busy)
-    text = read_text(message, file)
+    text = read_new_text(message, file)
     agent = None
     if agent_name is not None:
         agent = call.service().find_agent(agent_name, options=program)
