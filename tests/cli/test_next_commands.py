@@ -259,3 +259,15 @@ def test_the_left_work_of_a_living_agent_is_its_own(quiet: World) -> None:
     lose_agent(quiet)
     with living_process(quiet):
         assert named(quiet) == {"git worker resume auth"}
+
+
+def test_a_refused_resume_runs_nothing(quiet: World) -> None:
+    """The line about the last command is printed only if that command runs."""
+    quiet.spawn("auth", "login")
+    run(quiet.root, "exec", "auth", "--", "false")
+    words = "running the last command again: false\n"
+    assert words in run(quiet.root, "resume", "auth").err
+    quiet.git("worktree", "remove", "--force", str(quiet.path("auth")))
+    answer = run(quiet.root, "resume", "auth")
+    assert answer.status != 0
+    assert answer.err.startswith("error: "), answer

@@ -2,7 +2,6 @@
 
 import click
 
-from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.supervised import (
     AgentChoice,
@@ -51,11 +50,11 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
-    limit_s = None
+    limit_s, notice = None, ""
     last = call.service().find_restart(worker) if not program and pid is None else None
     if last is not None:
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
-        output.narrate(f"running the last command again: {last.text}")
+        notice = f"running the last command again: {last.text}"
     if program or detach:
         call.service().repeat_setup(worker)
     if last is not None and last.agent is not None:
@@ -64,16 +63,16 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
         )
         return run_agent(
             call, worker, choice, program,
-            limit_s=limit_s, detach=detach, auto_resume=last.auto_resume,
+            limit_s=limit_s, detach=detach, auto_resume=last.auto_resume, notice=notice,
         )  # fmt: skip
     if detach:
         require_detachable(program, f"resume {worker}" if worker else "resume")
-        return detached(call, worker, program, limit_s=limit_s)
+        return detached(call, worker, program, limit_s=limit_s, notice=notice)
     if program:
         from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command
 
         request = RunRequest(program, time_limit_s=limit_s)
-        return run_supervised(call, call.open(), worker, request)
+        return run_supervised(call, call.open(), worker, request, notice=notice)
     resumed = call.service().resume(worker, pid=pid)
     process = f" (process {resumed.pid})" if resumed.pid else ""
     call.show(f"{resumed.in_words}{process}", **worker_json(resumed))

@@ -67,16 +67,20 @@ def run_supervised(
     request: RunRequest,
     *,
     is_supervisor: bool = False,
+    notice: str = "",
     **fields: Any,
 ) -> int:
     """Supervise a command in a worker's worktree, print the result, return its exit status.
 
-    `is_supervisor`: another command waits for the start only, which is printed at once.
+    `is_supervisor`: another command waits for the start only, which is printed at once. `notice` is
+    printed once the command runs.
     """
     from gitworker.cli.hot.exec import exec_at, supervisor
     from gitworker.cli.hot.place import hot_context_of
 
     request.is_silent = call.as_json
+    if notice:
+        request.on_start = lambda _: output.narrate(notice)
     if is_supervisor:
         request = supervisor(request)
     ended = exec_at(hot_context_of(session), worker, request, open_session=lambda: session)
@@ -95,13 +99,16 @@ def run_detached(
     limit_s: float | None = None,
     auto_resume: bool | None = None,
     agent: Sequence[str] = (),
+    notice: str = "",
 ) -> dict[str, Any]:
-    """Start a detached agent, print how to follow it, and return the run as JSON data."""
+    """Start a detached agent, print `notice` and how to follow it, return the run as JSON data."""
     from gitworker.agents.detach import json_detached  # 5 ms, only for a detached agent
 
     begun = call.service().detach(
         worker, words, time_limit_s=limit_s, auto_resume=auto_resume, agent=agent
     )
+    if notice:
+        output.narrate(notice)
     if not call.as_json:
         output.narrate(
             f"{begun.worker} works detached (process {begun.pid}); follow it:"
@@ -118,9 +125,12 @@ def detached(
     limit_s: float | None = None,
     auto_resume: bool | None = None,
     agent: Sequence[str] = (),
+    notice: str = "",
 ) -> int:
     """Start a detached agent, print the result, return the exit status."""
-    begun = run_detached(call, worker, words, limit_s=limit_s, auto_resume=auto_resume, agent=agent)
+    begun = run_detached(
+        call, worker, words, limit_s=limit_s, auto_resume=auto_resume, agent=agent, notice=notice
+    )
     if call.as_json:
         output.document(begun)
     return 0
@@ -153,6 +163,7 @@ def run_agent(
     detach: bool,
     is_supervisor: bool = False,
     auto_resume: bool | None = None,
+    notice: str = "",
 ) -> int:
     """Run a known agent with its own options in a worker's worktree; return the exit status."""
     from gitworker.agents.supervise import RunRequest  # 5 ms, only with an agent
@@ -164,11 +175,14 @@ def run_agent(
     )
     if detach:
         return detached(
-            call, worker, options, limit_s=limit_s, auto_resume=auto_resume, agent=choice.options
-        )
+            call, worker, options, limit_s=limit_s, auto_resume=auto_resume, agent=choice.options,
+            notice=notice,
+        )  # fmt: skip
     request = RunRequest(options, time_limit_s=limit_s, agent=agent)
     request.auto_resume, request.round = auto_resume, choice.round
-    return run_supervised(call, session, worker, request, is_supervisor=is_supervisor)
+    return run_supervised(
+        call, session, worker, request, is_supervisor=is_supervisor, notice=notice
+    )
 
 
 def require_detachable(program: list[str], verb: str) -> None:
