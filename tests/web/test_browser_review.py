@@ -34,6 +34,25 @@ def two_files(world: World) -> None:
     world.submit("auth")
 
 
+def test_a_mark_is_shown_before_its_answer(page: Page, tab: Any) -> None:
+    """A hunk folds while its mark is on the way to the server, and opens if the way fails."""
+    held: list[Any] = []
+    tab.goto(f"{page.origin}/workers/auth")
+    hunk, rows = tab.locator(".hunk > details").first, tab.locator(".hunk .diff").first
+    whole = rows.bounding_box()["height"]
+    assert hunk.bounding_box()["height"] > whole
+    tab.route("**/workers/auth/viewed", lambda route: held.append(route))
+    with tab.expect_request("**/workers/auth/viewed"):
+        tab.focus("[id^=hunk-]")
+        tab.keyboard.press("v")
+    tab.wait_for_selector(".hunk > .mark.htmx-request")
+    assert hunk.bounding_box()["height"] < whole
+    held[0].abort()
+    tab.wait_for_selector(".hunk > .mark:not(.htmx-request)")
+    assert hunk.bounding_box()["height"] > whole
+    assert tab.get_attribute("[data-viewed]", "aria-pressed") == "false"
+
+
 def test_a_review_in_two_rounds(world: World, page: Page, tab: Any) -> None:
     """Comments on two lines reach the agent; the second round shows only its changes, and lands."""
     two_files(world)
