@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from gitworker.lifecycle.rules import FREE
 from gitworker.model.ref_names import round_ref
 from gitworker.repo.history.reachable import find_missing
-from gitworker.repo.plumbing.refs import change_refs, read_loose_refs
+from gitworker.repo.plumbing.refs import (
+    change_refs,
+    create_loose_ref,
+    find_tip,
+    read_loose_refs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +30,7 @@ REASON = "gitworker: round"
 
 
 def keep_rounds(session: Session, worker: Worker, rounds: Sequence[Round]) -> None:
-    """Create the missing refs of the rounds of a worker's task; start no process without any.
+    """Create the missing refs of the rounds of a worker's task; one for a new round by its file.
 
     A sandbox may allow a worker to hand in, but not to create these refs. Then nothing happens
     here, and the next command that reads the review creates them.
@@ -37,8 +42,14 @@ def keep_rounds(session: Session, worker: Worker, rounds: Sequence[Round]) -> No
         for one in rounds
         if one.number
     }
-    present = read_loose_refs(session.repository.common_dir, list(wanted)) or {}
+    common_dir = session.repository.common_dir
+    present = read_loose_refs(common_dir, list(wanted)) or {}
     lost = {ref: oid for ref, oid in wanted.items() if present.get(ref) != oid}
+    if len(lost) == 1 and "core.sharedrepository" not in session.git_config:  # else git sets rights
+        ((ref, oid),) = lost.items()
+        branch = find_tip(session.git, common_dir, worker.ref)
+        if ref not in present and branch == oid and create_loose_ref(common_dir, ref, oid):
+            return
     if lost and not change_refs(session.git, _orders(lost), reason=REASON):
         missing = find_missing(session.git, set(lost.values()))
         orders = _orders({ref: oid for ref, oid in lost.items() if oid not in missing})
