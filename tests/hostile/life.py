@@ -39,6 +39,7 @@ VOLATILE = (
     (re.compile(r"\b[0-9a-f]{7,12}\b"), "<short>"),
     (re.compile(r"\d{8}T\d{6}Z|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "<time>"),
     (re.compile(r"\d+\.\d (s|KiB|MiB)"), "<amount>"),
+    (re.compile(r"\b\d+:\d\d:\d\d\b"), "<duration>"),
     (re.compile(r"/rescue/(\S+)/\d+"), r"/rescue/\1"),
     (re.compile(r" +"), " "),  # columns are as wide as the ages in them
 )
