@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
@@ -83,10 +84,35 @@ def read_lost_place(
     ):
         return None
     with session.store.read() as reader:
-        published = find_tip(reader, worker.ref)
+        return _read_place_trouble(reader, session, worker)
+
+
+def _find_lost_worktree(
+    reader: Reader,
+    session: Session,
+    worker: Worker | ShortWorkerRow,
+    *,
+    task_status: TaskStatus | None,
+    is_taken: bool,
+) -> Trouble | None:
+    """Return that a worker that failed or became stale has no worktree, or None."""
+    if worker.worktree is None or not needs_help(worker.state) or os.path.isdir(worker.worktree):
+        return None
+    found = find_worker(reader, worker.worker_id)
+    if found is None or found.branch is None:
+        return None
+    if should_have_worktree(found.state) or resumes_in_place(
+        found.state, task_status=task_status, is_taken=is_taken
+    ):
+        return _read_place_trouble(reader, session, found)
+    return None
+
+
+def _read_place_trouble(reader: Reader, session: Session, worker: Worker) -> Trouble | None:
     return find_place_trouble(
         session.git, session.repository.common_dir, worker,
-        exists=session.git.find_oid(worker.ref) is not None, published=published,
+        exists=session.git.find_oid(worker.ref) is not None,
+        published=find_tip(reader, worker.ref),
     )  # fmt: skip
 
 
@@ -122,11 +148,12 @@ def read_place(
 
     For most workers they are found without a look at their worktree.
     """
+    lost = _find_lost_worktree(reader, session, worker, task_status=task_status, is_taken=is_taken)
     rebase = find_stopped_rebase(
         reader, session, worker, task_status=task_status, is_taken=is_taken
     )
     return PlaceFacts(
-        rebase,
+        lost or rebase,
         runs_elsewhere=is_for_its_process(reader, worker),
         has_uncommitted=find_left_work(
             reader, session, worker, task_status=task_status, is_taken=is_taken

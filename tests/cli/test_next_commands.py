@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -207,6 +208,27 @@ def test_a_conflict_of_a_running_process_is_its_own(quiet: World) -> None:
 
 
 LEFT = "git worker done auth --commit -m <text>"
+
+
+@pytest.mark.parametrize("state", ["FAILED", "STALE"])
+@pytest.mark.parametrize("damage", ["deleted", "moved"])
+def test_a_lost_worktree_has_one_next_command(quiet: World, state: str, damage: str) -> None:
+    """Every screen names the same command for a worktree that is gone or moved, and it works."""
+    place = quiet.working("auth", "login", {"a": "1\n"})
+    end_process(quiet)
+    if state == "FAILED":
+        ok(quiet.root, "fail", "auth", "-m", "No way")
+    else:
+        make_stale(quiet, "auth", WorkerEvent.HEARTBEAT_TIMEOUT)
+    if damage == "deleted":
+        shutil.rmtree(place)
+    else:
+        place.rename(place.with_name("elsewhere"))
+    for _ in range(1 if damage == "moved" else 2):  # a missing one is made before it is resumed
+        (command,) = named(quiet)
+        assert follow(quiet, command).returncode == 0, command
+    assert os.path.isdir(quiet.worker("auth").worktree or "")
+    assert quiet.worker("auth").state == "WORKING"
 
 
 def stop_agent(world: World) -> None:
