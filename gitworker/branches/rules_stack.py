@@ -4,7 +4,7 @@ from enum import Enum
 
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules import parent_first
+from gitworker.observe.workers.rules_worker import parent_first
 
 NOT_HELD = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 

@@ -233,7 +233,7 @@ def find_waiting(session: Session, reader: Reader, worker: Worker) -> Waiting | 
         returned_text,
         returned_work,
     )
-    from gitworker.observe.workers.rules import Reading
+    from gitworker.observe.workers.rules_worker import Reading
 
     if works_elsewhere(worker):
         return None

@@ -11,7 +11,7 @@ from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules import Reading
+from gitworker.observe.workers.rules_worker import Reading
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.rules_text import quoted

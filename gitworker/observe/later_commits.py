@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.ref_names import BRANCHES, RESCUES, branch_of, ref_of, short_name
 from gitworker.observe.text import count_text
-from gitworker.observe.workers.rules import is_free
+from gitworker.observe.workers.rules_worker import is_free
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.refs import find_head_ref, read_branches
 from gitworker.repo.worktrees.trouble import Trouble

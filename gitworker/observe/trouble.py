@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.observe.later_commits import read_later_commits
-from gitworker.observe.workers.rules import (
+from gitworker.observe.workers.rules_worker import (
     has_landed,
     is_at_work,
     may_rebase,

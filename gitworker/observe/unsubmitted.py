@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import short_name
 from gitworker.observe.text import count_text
-from gitworker.observe.workers.rules import is_handed_in
+from gitworker.observe.workers.rules_worker import is_handed_in
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.rules_text import quoted

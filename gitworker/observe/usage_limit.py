@@ -3,7 +3,7 @@
 from gitworker import clock
 from gitworker.model.run_outcome import BUDGET, LIMITS, RunOutcome
 from gitworker.model.task import TaskStatus
-from gitworker.observe.workers.rules import may_wait_for_limit
+from gitworker.observe.workers.rules_worker import may_wait_for_limit
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.store.api import Reader
 from gitworker.store.attention.questions import answers_of, unanswered_questions

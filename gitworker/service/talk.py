@@ -165,7 +165,7 @@ class TalkMethods(MessageMethods):
             has_run_to_its_end,
             presumed_for_ms,
         )
-        from gitworker.observe.workers.rules import is_free
+        from gitworker.observe.workers.rules_worker import is_free
         from gitworker.store.records.runs import find_latest_run
 
         reason = self._without_secrets(reason)

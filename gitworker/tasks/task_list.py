@@ -8,7 +8,7 @@ from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
 from gitworker.observe.workers.returned import read_row_command
-from gitworker.observe.workers.rules import Reading
+from gitworker.observe.workers.rules_worker import Reading
 from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.landings import all_landings, landed_by
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows

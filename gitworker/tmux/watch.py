@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import NotFound, Unavailable
 from gitworker.observe.logs.tail import find_agent_log
-from gitworker.observe.workers.rules import SHOULD_HAVE_WORKTREE
+from gitworker.observe.workers.rules_worker import SHOULD_HAVE_WORKTREE
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.states.worker_machine import state_words
 from gitworker.store.workers import all_workers

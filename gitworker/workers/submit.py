@@ -43,7 +43,7 @@ from gitworker.observe.later_commits import read_old_worktree
 from gitworker.observe.trouble import read_trouble
 from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules import Reading, has_landed
+from gitworker.observe.workers.rules_worker import Reading, has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
 from gitworker.repo.history.diffs import changed_files

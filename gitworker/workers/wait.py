@@ -16,7 +16,7 @@ from gitworker.model.run_outcome import BUDGET
 from gitworker.model.worker import WorkerState
 from gitworker.observe.inbox.mail import message_item
 from gitworker.observe.usage_limit import find_limit
-from gitworker.observe.workers.rules import is_taken
+from gitworker.observe.workers.rules_worker import is_taken
 from gitworker.progress import Notice
 from gitworker.states.worker_machine import state_words
 from gitworker.store.attention.questions import find_question

@@ -18,7 +18,7 @@ from gitworker.observe.inbox.rules_needs import (
 from gitworker.observe.later_commits import read_left_branches
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
-from gitworker.observe.workers.rules import parent_first
+from gitworker.observe.workers.rules_worker import parent_first
 from gitworker.observe.workers.status import read_troubles
 from gitworker.repo.plumbing.refs import read_branches, read_refs
 from gitworker.store.records.screens import read_worker_rows

@@ -32,7 +32,7 @@ from gitworker.observe.inbox.rules_needs import (
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import read_next_command, returned_text, returned_work
-from gitworker.observe.workers.rules import Reading, end_text
+from gitworker.observe.workers.rules_worker import Reading, end_text
 from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats

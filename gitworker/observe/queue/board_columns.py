@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules import is_old
+from gitworker.observe.workers.rules_worker import is_old
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

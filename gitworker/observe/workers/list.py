@@ -12,7 +12,7 @@ from gitworker.observe.workers.returned import (
     returned_text,
     returned_work,
 )
-from gitworker.observe.workers.rules import Reading, is_returned, needs_command
+from gitworker.observe.workers.rules_worker import Reading, is_returned, needs_command
 from gitworker.observe.workers.status_text import STATE_COLORS, rows_below
 from gitworker.states.worker_machine import state_label
 from gitworker.store.records.screens import read_short_rows

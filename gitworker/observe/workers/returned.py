@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.observe.text import few_files
 
 if TYPE_CHECKING:
-    from gitworker.observe.workers.rules import Reading
+    from gitworker.observe.workers.rules_worker import Reading
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.records.screens import ShortWorkerRow, WorkerRow
@@ -91,7 +91,7 @@ def read_next_command(session: Session, reader: Reader, worker: Worker, reading:
     # An agent's hooks need only the words above, and start with each of its tool calls.
     from gitworker.observe.last_run import read_last_run  # 10 ms with those below
     from gitworker.observe.trouble import read_place
-    from gitworker.observe.workers.rules import is_taken, next_command
+    from gitworker.observe.workers.rules_worker import is_taken, next_command
     from gitworker.store.records.run_results import can_repeat_run
     from gitworker.store.tasks import find_task
 
@@ -117,7 +117,7 @@ def read_row_command(
 ) -> str:
     """Return the same for a worker of a list."""
     from gitworker.observe.trouble import read_place
-    from gitworker.observe.workers.rules import is_taken, next_command
+    from gitworker.observe.workers.rules_worker import is_taken, next_command
 
     taken = is_taken(row.worker_id, row.task_holder)
     place = read_place(reader, session, row, task_status=row.task_status, is_taken=taken)

@@ -25,7 +25,7 @@ from gitworker.observe.unsubmitted import read_unsubmitted
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
-from gitworker.observe.workers.rules import (
+from gitworker.observe.workers.rules_worker import (
     Reading,
     is_handed_in,
     is_returned,

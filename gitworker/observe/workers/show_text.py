@@ -13,7 +13,7 @@ from gitworker.observe.text_width import wrapped
 from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned, returned_text
-from gitworker.observe.workers.rules import needs_help
+from gitworker.observe.workers.rules_worker import needs_help
 from gitworker.observe.workers.status_text import (
     LIVENESS_COLORS,
     STATE_COLORS,

@@ -29,7 +29,7 @@ from gitworker.observe.workers.returned import (
     returned_text,
     returned_work,
 )
-from gitworker.observe.workers.rules import (
+from gitworker.observe.workers.rules_worker import (
     Reading,
     end_text,
     has_landed,

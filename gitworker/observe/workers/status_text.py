@@ -29,7 +29,7 @@ from gitworker.observe.text import (
 from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
-from gitworker.observe.workers.rules import PLACES, is_old, needs_command, stopped_among
+from gitworker.observe.workers.rules_worker import PLACES, is_old, needs_command, stopped_among
 from gitworker.states.task_machine import label_counts
 from gitworker.states.worker_machine import state_label
 

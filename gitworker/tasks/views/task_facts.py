@@ -12,7 +12,7 @@ from gitworker.observe.text import age_text, one_line
 from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules import Reading, may_wait_for_limit
+from gitworker.observe.workers.rules_worker import Reading, may_wait_for_limit
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.records.task_needs import open_needs_of

@@ -1,6 +1,4 @@
-"""Tables by state for the views: the event that a worker waits for, whether it should be
-alive, the next command. Pure: tables keyed by state.
-"""
+"""What the views say of one worker: its next command, its news, its liveness. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

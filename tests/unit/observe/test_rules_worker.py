@@ -9,7 +9,7 @@ from gitworker.config import Settings
 from gitworker.liveness.rules_stale import ClockReading, Heartbeat, Liveness, sync_request
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules import (
+from gitworker.observe.workers.rules_worker import (
     LEFT_NEXT,
     PLACES,
     Reading,
