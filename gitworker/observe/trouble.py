@@ -22,7 +22,7 @@ from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.store.attention.questions import unanswered_questions
-from gitworker.store.records.run_results import can_repeat_run
+from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
 
@@ -195,16 +195,18 @@ def find_left_work(
     task_status: TaskStatus | None,
     is_taken: bool,
 ) -> bool | None:
-    """Return whether a worker that failed or became stale has uncommitted work of an ended agent.
+    """Return whether a worker that failed or became stale has uncommitted work of its agent.
 
-    None for all other workers. One git process for each of these.
+    None for all other workers, and if the agent did not end with status 0: it is to go on. One git
+    process for each that is looked at.
     """
     if not needs_help(worker.state) or worker.admin_dir is None:
         return None
     if not may_rebase(worker.state, worker.stale_from, task_status=task_status, is_taken=is_taken):
         return None
-    if can_repeat_run(reader, worker.worker_id, worker.task_id) is None:
-        return None  # no agent ran
+    last = find_run_result(reader, worker.worker_id, worker.task_id)
+    if last is None or last.exit_status != 0:
+        return None  # no agent ran, or it did not finish
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or find_flaw(owner) is not None or open_operation(worker.admin_dir):
         return None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.lifecycle.stale_and_retry import apply_due
 from gitworker.liveness.process_origin import this_origin
 from gitworker.model.worker import WorkerEvent
 from tests.cli.kit import Answer, ok, run, wait_until
@@ -252,20 +253,35 @@ def lose_agent(world: World) -> None:
     make_stale(world, "auth", WorkerEvent.HEARTBEAT_TIMEOUT)
 
 
-@pytest.mark.parametrize("end", [stop_agent, fail_agent, lose_agent])
+def expire_agent(world: World) -> None:
+    """Let the worker of an agent that has left work fail because nothing works there."""
+    lose_agent(world)
+    apply_due(world.session(), [(world.worker("auth"), WorkerEvent.EXPIRE)], [])
+
+
+@pytest.mark.parametrize("end", [lose_agent, expire_agent])
 def test_work_that_an_agent_has_left_is_committed(
     quiet: World, end: Callable[[World], None]
 ) -> None:
-    """A failed or stale worker with uncommitted work is handed in with it by the named command."""
+    """Uncommitted work of an agent that ended with status 0 is handed in by the named command."""
     quiet.spawn("auth", "login")
     end(quiet)
     assert quiet.worker("auth").state in ("FAILED", "STALE")
-    (command,) = named(quiet)
+    # The task of an expired worker is free again, so `task why` names another worker's command.
+    (command,) = named(quiet) - {"git worker spawn '<worker>' login"}
     assert command.partition(REMARK)[0] == LEFT
     done = follow(quiet, command)
     assert done.returncode == 0, done
     assert quiet.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
     assert quiet.show("new", "auth/login") == "new"
+
+
+@pytest.mark.parametrize("end", [stop_agent, fail_agent])
+def test_an_agent_that_did_not_finish_goes_on(quiet: World, end: Callable[[World], None]) -> None:
+    """A stopped or failed agent is started again where it has left uncommitted work."""
+    quiet.spawn("auth", "login")
+    end(quiet)
+    assert named(quiet) == {"git worker resume auth"}
 
 
 def test_without_left_work_the_agent_is_started_again(quiet: World) -> None:

@@ -93,11 +93,11 @@ def test_the_screen(scene: Scene) -> None:
     with on_terminal(scene.root, "status", "--watch", env=XTERM) as terminal:
         before = terminal.read_until(ENTERED)
         assert before == ENTERED
-        terminal.read_until("ASSIGNED")
+        terminal.read_until("not started yet")
         terminal.read_until("\x1b[J")
         assert not modes(terminal) & (termios.ECHO | termios.ICANON)
         ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
-        redrawn = terminal.read_until("WORKING")
+        redrawn = terminal.read_until("at work")
         assert "\x1b[2J" not in redrawn
         assert "\x1b[H" in redrawn
         terminal.type("q")
