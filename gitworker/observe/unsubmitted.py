@@ -64,14 +64,34 @@ def _find_dropped(
     if not missing or worker.worktree is None:
         return None
     commits = count_text(len(missing), "handed-in commit")
-    verb = "is" if len(missing) == 1 else "are"
-    name, place = worker.worker_id, quoted(worker.worktree)
+    return _dropped(worker, ref, last=handed_in, commits_are=f"{commits} {_are(missing)}")
+
+
+def find_lost_commits(session: Session, worker: Worker, last: Oid) -> Trouble | None:
+    """Return that a branch without own commits lost some of those below `last`, or None.
+
+    None also if they have landed. `last` is the newest commit that the worker has published.
+    """
+    session = session.aimed_at(worker.lands_on)
+    missing = _without(session, last, session.target)
+    if not missing or worker.worktree is None:
+        return None
+    text = f"{count_text(len(missing), 'commit')} {_are(missing)}"
+    return _dropped(worker, worker.ref, last=last, commits_are=text)
+
+
+def _dropped(worker: Worker | WorkerRow, ref: Ref, *, last: Oid, commits_are: str) -> Trouble:
+    place = quoted(worker.worktree or "")
     return Trouble(
         "commits_dropped",
-        f"{commits} {verb} not on {short_name(ref)} any more; {handed_in[:12]} has all",
-        f"git -C {place} reset --keep {handed_in[:12]}   # or hand in the rest: git worker done"
-        f" {name}",
+        f"{commits_are} not on {short_name(ref)} any more; {last[:12]} has all",
+        f"git -C {place} reset --keep {last[:12]}   # or hand in the rest: git worker done"
+        f" {worker.worker_id}",
     )
+
+
+def _are(commits: set[str]) -> str:
+    return "is" if len(commits) == 1 else "are"
 
 
 def _without(session: Session, handed_in: Oid, other: str) -> set[str]:

@@ -33,7 +33,12 @@ from gitworker.lifecycle.rules import (
     repeats_review,
     waits_for_review,
 )
-from gitworker.lifecycle.rules_take_up import is_interrupted, may_hand_in, waits_for_verdict
+from gitworker.lifecycle.rules_take_up import (
+    has_failed,
+    is_interrupted,
+    may_hand_in,
+    waits_for_verdict,
+)
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
@@ -41,7 +46,7 @@ from gitworker.model.ref_names import STASH
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.later_commits import read_old_worktree
 from gitworker.observe.trouble import read_trouble
-from gitworker.observe.unsubmitted import read_unsubmitted
+from gitworker.observe.unsubmitted import find_lost_commits, read_unsubmitted
 from gitworker.observe.workers.returned import read_next_command
 from gitworker.observe.workers.rules_worker import Reading, has_landed
 from gitworker.progress import Notice
@@ -58,7 +63,7 @@ from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.messages.inboxes import has_published, newest_verdict
+from gitworker.store.messages.inboxes import newest_commit, newest_verdict
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import Review, find_review, record_review
 from gitworker.store.workers import (
@@ -192,20 +197,23 @@ def _require_kept_clean(session: Session, worker: Worker, commit_message: str | 
 
 def _nothing_own(session: Session, worker: Worker) -> Refused:
     """Return the refusal of a branch without a commit that the target does not have."""
-    if dropped := read_unsubmitted(session, worker):
+    with session.store.read() as reader:
+        last = newest_commit(reader, worker.worker_id, worker.task_id)
+    dropped = read_unsubmitted(session, worker)
+    if dropped is None and last is not None:
+        dropped = find_lost_commits(session, worker, last)
+    if dropped is not None:
         return Refused(
             f"branch {worker.branch} has no commit of its own any more: {dropped.words}",
             dropped.command.partition("   # ")[0],
             code=dropped.code,
         )
-    with session.store.read() as reader:
-        has_committed = has_published(reader, worker.worker_id, worker.task_id)
-    if has_committed:
+    if last is not None:
+        remark = f"   # closes the task; the commits stay in {session.target_name}"
         return Refused(
             f"the work of {worker.branch} is in {session.target_name} already, so there is nothing"
             " to hand in",
-            f"git worker cancel {worker.worker_id}   # closes the task; the commits stay in"
-            f" {session.target_name}",
+            f"{_ending(session, worker)}{remark}",
             code="landed_elsewhere",
         )
     return Refused(
@@ -224,11 +232,18 @@ def _unchanged_place(session: Session, worker: Worker) -> str:
 
 
 def _give_up(session: Session, worker: Worker) -> str:
-    """Return the command that ends a task without a change: as its author, or as another."""
-    first = "only if the task needs no change; otherwise commit a change first"
+    """Return the command that ends a task without a change."""
+    if has_failed(worker.state) and session.actor == worker.worker_id:
+        return f"git worker resume {worker.worker_id}   # then commit a change"
+    remark = "only if the task needs no change; otherwise commit a change first"
+    return f"{_ending(session, worker)}   # {remark}"
+
+
+def _ending(session: Session, worker: Worker) -> str:
+    """Return the command that ends a task: as its author, who works in the worktree, or another."""
     if session.actor == worker.worker_id:
-        return f"git worker fail {worker.worker_id} -m <reason>   # {first}"
-    return f"git worker cancel {worker.worker_id}   # {first}"
+        return f"git worker fail {worker.worker_id} -m <reason>"
+    return f"git worker cancel {worker.worker_id}"
 
 
 def _unanswered_review(session: Session, worker: Worker) -> Conflict:

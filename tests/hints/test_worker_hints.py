@@ -127,6 +127,12 @@ def without_commit(world: World) -> None:
     run_in(world, "git worker start auth")
 
 
+def failed_empty(world: World) -> None:
+    """Give a task up before the first commit."""
+    without_commit(world)
+    run_in(world, "git worker fail auth -m 'No way'")
+
+
 def resolve(world: World) -> None:
     """Resolve the conflict of a stopped rebase, as the author."""
     Repo(world.path("auth")).write({"README": "both\n"})
@@ -399,6 +405,7 @@ CASES = {
     "empty-own": Case(
         without_commit, W + "done", W + "fail {} -m <reason>", at="auth", instead=True
     ),
+    "empty-failed": Case(failed_empty, W + "done", W + "resume {}", at="auth", instead=True),
     "landed-elsewhere": Case(landed_elsewhere, W + "done auth", W + "cancel {}"),
     "unanswered": Case(rejected, W + "done auth", W + "done {} -m <text>"),
     "still-conflicts": Case(conflicting, W + "done auth", W + "sync --as {}"),

@@ -358,6 +358,22 @@ def test_work_that_is_in_the_target(world: World) -> None:
         world.submit("docs")
 
 
+@pytest.mark.parametrize("state", ["returned", "working"])
+def test_a_branch_that_was_reset_to_its_base(world: World, state: str) -> None:
+    """Commits that were reset away are not called landed; the named command brings them back."""
+    world.working("auth", "login", {"a": "1\n"})
+    last = world.tip("auth/login")
+    drain(world.session())
+    if state == "returned":
+        world.submit("auth")
+        reject(world.session(), "auth", note="No")
+    world.git("reset", "-q", "--hard", "HEAD~1", cwd=world.path("auth"))
+    with unchanged(world, "commits_dropped") as caught:
+        world.submit("auth")
+    assert "1 commit is not on auth/login any more" in caught.value.message
+    assert caught.value.hint == f"git -C {world.path('auth')} reset --keep {last[:12]}"
+
+
 def test_done_after_the_landing(world: World) -> None:
     """Landed work is not handed in again: nothing changes, and it is no error."""
     world.approved("auth", "login", {"a": "1\n"})

@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitworker.model.ids import Oid
     from gitworker.store.api import Reader
 
 
@@ -41,9 +42,20 @@ def last_hand_in(reader: Reader, worker: str, task: str | None) -> int:
     return int(row["seq"] or 0) if row else 0
 
 
-def has_published(reader: Reader, worker: str, task: str | None) -> bool:
-    """Return whether a worker has published a commit of a task."""
-    return reader.row("messages.any_commit", worker=worker, task=task) is not None
+def newest_commit(reader: Reader, worker: str, task: str | None) -> Oid | None:
+    """Return the commit of a task that a worker has published last, or None."""
+    row = reader.row("messages.newest_progress", worker=worker, task=task)
+    if row is None:
+        return None
+    import json  # 3 ms, on no hot path
+
+    from gitworker.model.ids import Oid, is_oid
+
+    try:
+        commit = json.loads(row["payload"])["commit"]
+    except (ValueError, TypeError, KeyError):  # a foreign message
+        return None
+    return Oid(commit) if isinstance(commit, str) and is_oid(commit) else None
 
 
 def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessage | None:

@@ -175,9 +175,11 @@ ORDER BY seq DESC LIMIT 1;
 SELECT MAX(seq) AS seq FROM messages
 WHERE correlation_id = :task AND type = 'review_request' AND from_agent = :worker;
 
--- name: any_commit — a commit of a worker's task
-SELECT seq FROM messages
-WHERE correlation_id = :task AND type = 'task_progress' AND from_agent = :worker LIMIT 1;
+-- name: newest_progress — the newest progress of a worker's task that may name a commit
+SELECT payload FROM messages
+WHERE correlation_id = :task AND type = 'task_progress' AND from_agent = :worker
+    AND payload LIKE '%"commit"%'
+ORDER BY seq DESC LIMIT 1;
 
 -- name: is_json — whether a text is valid JSON
 SELECT json_valid(:text) AS valid;
