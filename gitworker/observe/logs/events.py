@@ -143,6 +143,8 @@ def event_text(event: Event) -> str:
     """Return an event as text without its time, safe for a terminal."""
     if event.kind == "log":
         return f"{event.source} | {one_line(without_escapes(event.body or ''))}"
+    if event.name == MessageType.STATE_CHANGE:
+        event = _as_transition(event)
     if event.kind == "transition":
         name = " ".join(filter(None, (MACHINE_NAMES.get(event.machine or "", event.machine),
                                       event.source)))  # fmt: skip
@@ -156,6 +158,21 @@ def event_text(event: Event) -> str:
         text = f"{event.source}{to}  {name}" + (f"  {event.task}" if event.task else "")
     summary = event_summary(event)
     return one_line(f"{text}: {summary}" if summary else text)
+
+
+def _as_transition(event: Event) -> Event:
+    """Return the transition of a worker that a message reports, or the event itself."""
+    body = _decoded(event.body)
+    if not isinstance(body, dict):
+        return event
+    facts = [body.get(key) for key in ("worker", "from", "to", "event")]
+    if event.kind != "message" or not all(isinstance(one, str) for one in facts):
+        return event
+    worker, before, after, name = map(str, facts)
+    return event._replace(
+        kind="transition", machine="worker", source=worker, name=name, actor=event.source,
+        from_state=before, to_state=after,
+    )  # fmt: skip
 
 
 def json_event(event: Event) -> dict[str, Any]:

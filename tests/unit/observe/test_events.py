@@ -40,6 +40,13 @@ def message(**facts: str | None) -> Event:
             ),
             "auth  review_result: conflict: a",
         ),
+        (
+            message(
+                body='{"worker": "docs", "from": "FAILED", "to": "IDLE", "event": "reset"}'
+            )._replace(name="state_change"),
+            "docs  failed → no task (reset), by auth",
+        ),
+        (message(body='{"to": 1}')._replace(name="state_change"), "auth  state_change: to: 1"),
         (message(body="no JSON\n"), "auth  note: no JSON\\n"),
         (message(body="[" * 9000 + "]" * 9000), "auth  note: " + "[" * 200),
         (message(body="[" + "1," * 500), "auth  note: [" + "1," * 99 + "1"),
