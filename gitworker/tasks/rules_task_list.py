@@ -17,6 +17,13 @@ LISTED = (  # those that wait for a person, at work, to come, ended
     TaskStatus.VERIFYING, TaskStatus.PAUSED, TaskStatus.IN_PROGRESS, TaskStatus.ASSIGNED,
     TaskStatus.READY, TaskStatus.DEFINED, TaskStatus.COMPLETED, TaskStatus.CANCELLED,
 )  # fmt: skip
+# The last error of such a task is of an earlier attempt.
+GOING_ON = frozenset(
+    {
+        TaskStatus.ASSIGNED, TaskStatus.IN_PROGRESS, TaskStatus.VERIFYING,
+        TaskStatus.AWAITING_APPROVAL, TaskStatus.COMPLETED,
+    }
+)  # fmt: skip
 ASSIGNABLE = frozenset({TaskStatus.DEFINED, TaskStatus.READY, *STOPPED})
 
 
@@ -45,6 +52,11 @@ def next_without_worker(
     if status in STOPPED and not retries_left:
         return f"git worker task restart {task}"
     return f"git worker spawn '<worker>' {task}"
+
+
+def shows_error(status: TaskStatus) -> bool:
+    """Return whether the last error of a task is the reason for its present status."""
+    return status not in GOING_ON
 
 
 def blocked_by_text(needs: Sequence[OpenNeed]) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.text import NOTHING, listing
-from gitworker.observe.workers.returned import read_row_command
-from gitworker.observe.workers.rules_worker import Reading
+from gitworker.observe.workers.returned import read_row_command, returned_text, returned_work
+from gitworker.observe.workers.rules_worker import Reading, is_returned
 from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.landings import all_landings, landed_by
 from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
@@ -21,6 +21,7 @@ from gitworker.tasks.rules_task_list import (
     blocked_by_text,
     json_blocked_by,
     next_without_worker,
+    shows_error,
 )
 
 if TYPE_CHECKING:
@@ -171,10 +172,19 @@ def _listed(
             held=bool(task.held),
         )
     holder = worker.worker_id if worker else task.assigned_agent_id or lander
-    reason = "is held back" if task.held else task.last_error or ""
-    if waits_for:
-        reason = f"waits for {blocked_by_text(waits_for)}"
     return ListedTask(
         task.id, task.title, task.status, task.status_changed_at_ms,
-        holder, command, reason, waits_for, task.project_id,
+        holder, command, _reason(task, worker, waits_for), waits_for, task.project_id,
     )  # fmt: skip
+
+
+def _reason(task: TaskRow, worker: Worker | None, waits_for: Sequence[OpenNeed]) -> str:
+    """Return why a task has stopped, or why its work came back; "" if it goes on."""
+    if waits_for:
+        return f"waits for {blocked_by_text(waits_for)}"
+    if task.held:
+        return "is held back"
+    returned = returned_work(worker) if worker and is_returned(worker.state) else None
+    if returned is not None and not has_ended(task.status):
+        return returned_text(returned)
+    return (task.last_error or "") if shows_error(task.status) else ""

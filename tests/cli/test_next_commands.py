@@ -126,6 +126,8 @@ def test_the_files_of_a_conflict_stay_on_the_screens(quiet: World, end: str) -> 
     assert "conflict in README" in run(quiet.root, "status").out
     assert "conflict in README" in run(quiet.root, "show", "auth").out
     assert named(quiet) == {"git worker resume auth"}
+    assert "conflict in README" in run(quiet.root, "inbox").out
+    assert "conflict in README" in run(quiet.root, "task", "list").out
     row = run(quiet.root, "list", "--json").document["workers"][0]
     assert row["returned"]["files"] == ["README"]
 

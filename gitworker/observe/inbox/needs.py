@@ -32,7 +32,7 @@ from gitworker.observe.inbox.rules_needs import (
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import read_next_command, returned_text, returned_work
-from gitworker.observe.workers.rules_worker import Reading, end_text
+from gitworker.observe.workers.rules_worker import Reading, end_text, is_returned
 from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
@@ -123,12 +123,19 @@ def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> 
     if kind == PAUSED:
         return "its agent is paused"
     if kind == IDLE and last is not None:
-        return ": ".join([end_text(last.end), *last.lines[-1:]])
-    reason = worker.last_error or worker.task
+        ended = ": ".join([end_text(last.end), *last.lines[-1:]])
+        return "; ".join(filter(None, (_conflict(worker), ended)))
+    reason = "; ".join(filter(None, (_conflict(worker), worker.last_error))) or worker.task
     if last is not None and last.has_failed and last.result.reason == worker.last_error:
         lines = () if last.result.failure else last.lines[-1:]  # the reason has its words already
         return ": ".join([reason, *lines])
     return reason
+
+
+def _conflict(worker: Worker) -> str:
+    """Return the conflict for which work came back, with its files; "" if it is settled."""
+    returned = returned_work(worker) if is_returned(worker.state) else None
+    return returned_text(returned) if returned and returned.files else ""
 
 
 def _task_words(reader: Reader, worker: Worker) -> str:
