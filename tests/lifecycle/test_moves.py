@@ -69,7 +69,7 @@ def test_hints_wait_for_the_agent(world: World) -> None:
 def test_a_branch_without_a_commit(world: World) -> None:
     """done of an agent that has not committed yet names wait, too."""
     world.spawn("auth", "login")
-    assert "git commit" in str(hint_of_done(world))
+    assert str(hint_of_done(world)).startswith("git worker cancel auth   # only if")
     start(world.session(), "auth", pid=os.getpid())
     begin(world)
     assert hint_of_done(world) == WAIT

@@ -158,7 +158,7 @@ def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> N
         "hint: install tmux 3.1 or later\n",
     )
     assert answer.out.splitlines()[-1] == "<time>  auth | said before"
-    assert "ASSIGNED  assign by hq" in answer.out
+    assert "no task → not started yet, by hq" in answer.out
     assert scene.run("watch", "--all", "--json", env=without_tmux).document["worker"] is None
     assert scene.run("attach", TASK, env=without_tmux).status == 1
 
@@ -172,14 +172,14 @@ def test_a_server_that_does_not_start(server: Server, scene: Scene) -> None:
         answer = scene.run(*words)
         assert answer.status == 0
         assert answer.err.startswith("error: tmux new-session failed\n  ")
-        assert "ASSIGNED  assign by hq" in answer.out
+        assert "no task → not started yet, by hq" in answer.out
 
 
 def test_without_tmux_on_a_terminal(scene: Scene, without_tmux: dict[str, str]) -> None:
     """Without tmux a terminal gets events as they happen, and no escape of the agent's."""
     worktree = scene.spawn("auth", TASK)
     with on_terminal(scene.root, "watch", TASK, env=without_tmux) as terminal:
-        terminal.read_until("ASSIGNED  assign by hq")
+        terminal.read_until("no task → not started yet, by hq")
         with open(worktree / ".worker.log", "a") as log:
             log.write("\x1b]0;evil\x07said \x1b[31mnow\x1b[0m\n")
         assert "\x1b" not in terminal.read_until("said now")

@@ -52,7 +52,7 @@ def test_an_open_rebase_is_the_news(world: World) -> None:
         sync(world.session(place), "start")
     session = world.session()
     (line,) = read_status(session, drain(session)).workers
-    assert line.news == "a rebase is in progress in its worktree"
+    assert line.news == "a rebase is stopped in its worktree"
     Repo(place).git("rebase", "--abort")
 
 

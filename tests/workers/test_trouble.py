@@ -251,12 +251,14 @@ def test_stashed_work(world: World) -> None:
     assert heard == [Notice("stashed work of auth/login is not handed in; see: git stash list")]
 
 
-def test_an_open_rebase_is_no_trouble(world: World) -> None:
-    """A rebase of the branch, in which HEAD is detached, is ordinary work."""
+def test_an_open_rebase_is_no_detached_head(world: World) -> None:
+    """A rebase of the branch, in which HEAD is detached, is to be continued, not switched away."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     assert run(place, "sync").status == 3
-    assert run(world.root, "show", "auth", "--json").document["trouble"] is None
+    trouble = run(world.root, "show", "auth", "--json").document["trouble"]
+    assert trouble["code"] == "rebase_stopped"
+    assert "git worker sync --continue" in trouble["command"]
 
 
 def test_commits_after_the_landing(world: World) -> None:

@@ -288,7 +288,7 @@ def test_views(world: World) -> None:
     screen = read_status(world.session(), {})
     text = render_status(screen, width=100, color=False)
     assert "login       ready  0/1   -     1 ready to start  Log in" in text
-    assert "workstream login  planned → ready  all_tasks_created by hq" in text
+    assert "workstream login  planned → ready, by hq" in text
     assert "state_change" not in text, "the message only repeats the transition"
     assert json_status(screen)["workstreams"][0]["tasks"] == {"READY": 1}
     assert render_list(read_list(world.session()), width=None, color=False) == (
