@@ -118,10 +118,10 @@ def send_back(
             writer, worker.worker_id, reason=ReturnReason.MERGE_CONFLICT, tip=tip, detail=facts
         )
         publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
-        hint = read_next_command(
-            session, writer, load_worker(writer, worker.worker_id),
-            Reading(session.actor, session.settings.review_self),
-        )  # fmt: skip
+    with session.store.read() as reader:  # it may read the log of an agent: not in a write
+        current = load_worker(reader, worker.worker_id)
+        reading = Reading(session.actor, session.settings.review_self)
+        hint = read_next_command(session, reader, current, reading)
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
