@@ -68,7 +68,8 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
         if facts.memory != before:
             remember(context.store, context.worker, facts)
     except Conflict:  # the database is busy: the next event writes, but news cannot wait
-        if event.meaning in (STOP, WAITING):  # an agent is never kept at work without a count
+        # An agent is never kept at work without a count, and a question has no next event.
+        if event.meaning in (STOP, WAITING):
             raise
     return answer
 
