@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from gitworker.branches.replay_branch import BranchTips
-from gitworker.branches.rules_approval import is_covered, is_still_approved, patch_of
 from gitworker.branches.stack import own_fork_point
 from gitworker.errors import Conflict, Invalid
 from gitworker.model.ids import Oid
 from gitworker.repo.history.patch_ids import fingerprints_by_commit, patches_by_commit
+from gitworker.repo.history.rules_approval import is_covered, is_still_approved, patch_of
 from gitworker.repo.history.walk import read_subjects
 from gitworker.session import Session
 from gitworker.store.operations import find_last_operation

@@ -48,7 +48,7 @@ def remove_landed_worktree(
 
 def _report_later_commits(session: Session, reader: Reader, worker: Worker) -> None:
     """Report the commits that a landed worker leaves on its branch for its next task."""
-    from gitworker.observe.later_commits import (  # 3 ms, only if a worktree is left
+    from gitworker.observe.next_step.later_commits import (  # 3 ms, only if a worktree is left
         new_owner,
         read_later_commits,
     )

@@ -91,7 +91,7 @@ def _has_landed(session: Session, worker: Worker) -> bool:
     """Return whether a worker's work has landed, and report it: nothing is left to do."""
     if is_landed(worker.state):
         session.report(Notice(f"worker {worker.worker_id} has landed already: nothing changed"))
-        from gitworker.observe.trouble import read_trouble  # 10 ms, only after a landing
+        from gitworker.observe.next_step.trouble import read_trouble  # 10 ms, only after a landing
 
         if later := read_trouble(session, worker):
             session.report(Notice(f"{later.words}: {later.command}"))

@@ -17,13 +17,6 @@ from gitworker.branches.replay_branch import (
     read_tips,
     replay_onto_target,
 )
-from gitworker.branches.rules_approval import (
-    approval_holds,
-    difference,
-    is_complete,
-    is_still_approved,
-    patch_of,
-)
 from gitworker.branches.stack import own_fork_point, require_parent_landed
 from gitworker.claims.leases import require_task_free
 from gitworker.errors import Conflict, Refused
@@ -34,6 +27,13 @@ from gitworker.lifecycle.verdict import publish_verdict, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints, patch_ids
+from gitworker.repo.history.rules_approval import (
+    approval_holds,
+    difference,
+    is_complete,
+    is_still_approved,
+    patch_of,
+)
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache

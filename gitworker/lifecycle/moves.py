@@ -228,19 +228,15 @@ def find_waiting(session: Session, reader: Reader, worker: Worker) -> Waiting | 
     if not worker.waits_for_author:
         return None
     from gitworker.liveness.readings import works_elsewhere  # 10 ms, only to refuse
-    from gitworker.observe.workers.returned import (
-        read_next_command,
-        returned_text,
-        returned_work,
-    )
-    from gitworker.observe.workers.rules_worker import Reading
+    from gitworker.observe.next_step.next_command import read_next_command
+    from gitworker.observe.workers.returned import returned_text, returned_work
 
     if works_elsewhere(worker):
         return None
     returned = returned_work(worker)
     reason = f" ({returned_text(returned)})" if returned else ""
-    reading = Reading(session.actor, session.settings.review_self)
-    return Waiting(WAITS_FOR_AUTHOR + reason, read_next_command(session, reader, worker, reading))
+    command = read_next_command(session, reader, worker.worker_id, session.actor)
+    return Waiting(WAITS_FOR_AUTHOR + reason, command)
 
 
 def _waiting_refusal(worker: Worker, event: WorkerEvent, waiting: Waiting) -> InvalidTransition:

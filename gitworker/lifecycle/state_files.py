@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import Any
 
 from gitworker import clock
-from gitworker.branches.rules_approval import patch_of
 from gitworker.bus.files.export import TRANSITIONS, export_logs
 from gitworker.bus.files.state_file_heartbeat import replace_text, state_files_lock
 from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
 from gitworker.notifications.start_job import start_notify_job
+from gitworker.repo.history.rules_approval import patch_of
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.heartbeats import find_heartbeat

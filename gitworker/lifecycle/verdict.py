@@ -10,8 +10,7 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import ReturnReason, WorkerEvent
-from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules_worker import Reading
+from gitworker.observe.next_step.next_command import read_next_command
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.rules_text import quoted
@@ -119,9 +118,7 @@ def send_back(
         )
         publish_verdict(writer, worker, {"verdict": "conflict", **facts}, sender=session.actor)
     with session.store.read() as reader:  # it may read the log of an agent: not in a write
-        current = load_worker(reader, worker.worker_id)
-        reading = Reading(session.actor, session.settings.review_self)
-        hint = read_next_command(session, reader, current, reading)
+        hint = read_next_command(session, reader, worker.worker_id, session.actor)
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.tokens.prices import json_cost
+from gitworker.observe.next_step.trouble import find_open_question
 from gitworker.observe.text import NOTHING, listing
-from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.orchestrator.rules_summary import (

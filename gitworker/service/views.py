@@ -40,8 +40,8 @@ class ViewMethods(ServiceBase):
         """Return all workers by name."""
         from gitworker.observe.workers.list import read_list
 
-        with self._reading() as session:
-            return read_list(session)
+        with self._reading_tips() as (session, tips):
+            return read_list(session, tips)
 
     def show(self, worker: str | None = None) -> WorkerView:
         """Return everything about one worker, by its id, task or branch."""

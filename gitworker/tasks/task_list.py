@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
+from gitworker.observe.next_step.next_command import read_next_steps, read_worker_refs
 from gitworker.observe.text import NOTHING, listing
-from gitworker.observe.workers.returned import read_row_command, returned_text, returned_work
-from gitworker.observe.workers.rules_worker import Reading, is_returned
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.observe.workers.rules_worker import is_returned
 from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.landings import all_landings, landed_by
-from gitworker.store.records.screens import TaskRow, read_short_rows, read_task_rows
+from gitworker.store.records.screens import TaskRow, read_task_rows, read_worker_rows
 from gitworker.store.records.task_needs import all_open_needs, open_needs_of
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.workers import Worker, all_workers
@@ -112,13 +113,15 @@ def _commands(
     session: Session, reader: Reader, rows: Sequence[TaskRow], workers: Mapping[str, Worker]
 ) -> dict[str, str]:
     """Return the next command of the worker of each task that has one and has not ended."""
-    reading = Reading(session.actor, session.settings.review_self)
-    short = {row.worker_id: row for row in read_short_rows(reader)}
-    return {
-        task.id: read_row_command(session, reader, short[workers[task.id].worker_id], reading)
+    wanted: dict[str, str] = {
+        workers[task.id].worker_id: task.id
         for task in rows
         if task.id in workers and not has_ended(task.status)
     }
+    shown = [row for row in read_worker_rows(reader) if row.worker_id in wanted]
+    refs = read_worker_refs(session, shown)
+    steps = read_next_steps(session, reader, shown, refs, session.actor)
+    return {wanted[worker]: step.command for worker, step in steps.items()}
 
 
 def _was_left(task: TaskRow, workers: Mapping[str, Worker]) -> bool:

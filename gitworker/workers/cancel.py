@@ -9,7 +9,7 @@ from gitworker.lifecycle.moves import advance, require_event
 from gitworker.lifecycle.rules import has_no_task, is_cancelled
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.next_step.trouble import read_trouble
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session

@@ -44,11 +44,11 @@ from gitworker.lifecycle.take_up import lease_of, publish_commits
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import STASH
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.later_commits import read_old_worktree
-from gitworker.observe.trouble import read_trouble
-from gitworker.observe.unsubmitted import find_lost_commits, read_unsubmitted
-from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules_worker import Reading, has_landed
+from gitworker.observe.next_step.later_commits import read_old_worktree
+from gitworker.observe.next_step.next_command import read_next_command
+from gitworker.observe.next_step.trouble import read_trouble
+from gitworker.observe.next_step.unsubmitted import find_lost_commits, read_unsubmitted
+from gitworker.observe.workers.rules_worker import has_landed
 from gitworker.progress import Notice
 from gitworker.repo.history.conflict_markers import find_marked_files
 from gitworker.repo.history.diffs import changed_files
@@ -365,9 +365,8 @@ def _predict_conflict(session: Session, tip: Oid, stack_base: StackBase) -> Repl
 
 def _still_conflicts(session: Session, worker: Worker, conflict: ReplayConflict) -> Conflict:
     """Return the refusal of the commit that was sent back for its conflict, handed in again."""
-    reading = Reading(session.actor, session.settings.review_self)
     with session.store.read() as reader:
-        hint = read_next_command(session, reader, worker, reading)
+        hint = read_next_command(session, reader, worker.worker_id, session.actor)
     return Conflict(
         f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
         " back",

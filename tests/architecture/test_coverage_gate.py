@@ -29,7 +29,7 @@ def report(files: dict[str, dict[str, Any]], percent: float = 95.0) -> dict[str,
     [
         ("gitworker/states/engine.py", True),
         ("gitworker/model/ids.py", True),
-        ("gitworker/branches/rules_approval.py", True),
+        ("gitworker/repo/history/rules_approval.py", True),
         ("gitworker/tasks/rules_retry.py", True),
         ("gitworker/landing/journal.py", False),
         ("tests/rules.py", False),

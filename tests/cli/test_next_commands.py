@@ -311,3 +311,56 @@ def test_a_refused_resume_runs_nothing(quiet: World) -> None:
     answer = run(quiet.root, "resume", "auth")
     assert answer.status != 0
     assert answer.err.startswith("error: "), answer
+
+
+def rename_branch(world: World) -> None:
+    """Rename the branch of auth."""
+    world.git("branch", "-m", "auth/login", "auth/other")
+
+
+def leave_branch(world: World) -> None:
+    """Check out another branch in the worktree of auth."""
+    world.git("switch", "-q", "-c", "aside", cwd=world.path("auth"))
+
+
+def delete_worktree(world: World) -> None:
+    """Delete the worktree of auth."""
+    shutil.rmtree(world.path("auth"))
+
+
+def reword_commit(world: World) -> None:
+    """Change only the message of the handed-in commit."""
+    world.git("commit", "-q", "--amend", "-m", "Other words", cwd=world.path("auth"))
+
+
+DAMAGES = [rename_branch, leave_branch, delete_worktree]
+
+
+@pytest.mark.parametrize(
+    ("state", "damage"),
+    [
+        *[("IN_REVIEW", one) for one in (*DAMAGES, reword_commit)],
+        *[(state, one) for state in ("WORKING", "APPROVED") for one in DAMAGES],
+    ],
+)
+def test_trouble_has_one_next_command(
+    quiet: World, state: str, damage: Callable[[World], None]
+) -> None:
+    """Every screen names the same command for an unusual branch or worktree, and it works."""
+    quiet.working("auth", "login", {"a": "1\n"})
+    if state != "WORKING":
+        quiet.submit("auth")
+    if state == "APPROVED":
+        quiet.approve("auth")
+    damage(quiet)
+    (command,) = named(quiet)
+    assert command in run(quiet.root, "list").out + run(quiet.root, "task", "list").out
+    assert follow(quiet, command).returncode == 0, command
+    (row,) = run(quiet.root, "status", "--json").document["workers"]
+    assert (row["trouble"], row["next"] != command) == (None, True)
+
+
+def test_an_ended_agent_without_work_is_started_again(quiet: World) -> None:
+    """Every screen names resume for an agent that ended well and left nothing."""
+    by_agent(quiet, "true")
+    assert named(quiet) == {"git worker resume auth"}

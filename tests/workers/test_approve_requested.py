@@ -8,6 +8,7 @@ import pytest
 
 from gitworker.errors import Conflict, Invalid
 from gitworker.journal.undo.undo import undo
+from gitworker.observe.next_step.unsubmitted import read_unsubmitted
 from gitworker.workers.approve import NotApproved, approve_all, waiting_workers
 from gitworker.workers.start import start
 from tests.hints.test_race_hints import put_git
@@ -88,6 +89,23 @@ def test_an_amended_commit_is_a_later_one(world: World, change: str) -> None:
     world.git("commit", *change.split(" "), cwd=place)
     with unchanged(world, "later_commits", Conflict):
         world.approve("auth")
+    trouble = read_unsubmitted(world.session(), world.worker("auth"))
+    assert trouble is not None
+    assert (trouble.code, trouble.command) == ("not_handed_in", "git worker done auth")
+    assert "message of a commit of auth/login has changed since the hand-in" in trouble.words
+    world.submit("auth")
+    assert read_unsubmitted(world.session(), world.worker("auth")) is None
+    world.approve("auth")
+
+
+def test_a_rebase_of_the_author_is_no_other_text(world: World) -> None:
+    """Screens report nothing about a branch that its author has only rebased."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.commit("auth", {"b": "1\n"})
+    world.submit("auth")
+    world.advance({"c": "1\n"})
+    world.git("rebase", "-q", "main", cwd=place)
+    assert read_unsubmitted(world.session(), world.worker("auth")) is None
 
 
 def test_a_missing_commit(world: World) -> None:

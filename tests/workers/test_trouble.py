@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.next_step.trouble import read_trouble
 from gitworker.progress import Notice
 from gitworker.workers.submit import Submission, submit
 from tests.cli.kit import ok, run

@@ -11,7 +11,7 @@ from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules_records import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, is_oid
 from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, ROUNDS, anchor_of, task_of
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.next_step.trouble import read_trouble
 from gitworker.repo.history.reachable import find_departed, find_missing
 from gitworker.repo.plumbing.refs import create_ref, delete_branch, find_ref
 from gitworker.repo.rescue.rescue_refs import rescue

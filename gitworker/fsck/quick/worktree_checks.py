@@ -7,8 +7,8 @@ from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.rules_records import holds_task
 from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.liveness.unserved import served_workers
-from gitworker.observe.later_commits import read_left_branches
-from gitworker.observe.trouble import read_trouble
+from gitworker.observe.next_step.later_commits import read_left_branches
+from gitworker.observe.next_step.trouble import read_trouble
 from gitworker.observe.workers.rules_worker import has_landed
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw

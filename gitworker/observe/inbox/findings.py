@@ -15,12 +15,12 @@ from gitworker.observe.inbox.rules_needs import (
     STALE,
     STATE,
 )
-from gitworker.observe.later_commits import read_left_branches
+from gitworker.observe.next_step.later_commits import read_left_branches
+from gitworker.observe.next_step.next_command import read_troubles, read_worker_refs
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
 from gitworker.observe.workers.rules_worker import parent_first
-from gitworker.observe.workers.status import read_troubles
-from gitworker.repo.plumbing.refs import read_branches, read_refs
+from gitworker.repo.plumbing.refs import read_refs
 from gitworker.store.records.screens import read_worker_rows
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ def troubles_of_others(
     Also the branches of earlier tasks that have got commits since their landing.
     """
     rows = [row for row in read_worker_rows(reader) if row.branch and row.worker_id not in known]
-    names = [ref_of(row.branch) for row in rows if row.branch]
-    common_dir, config = session.repository.common_dir, session.git_config
-    refs = read_branches(session.git, common_dir, names, git_config=config)
-    troubles = read_troubles(reader, rows, refs, session)
+    troubles = read_troubles(session, reader, rows, read_worker_refs(session, rows))
     for row in rows:
         if (trouble := troubles.get(row.worker_id)) is not None:
             yield InboxItem(
@@ -75,7 +72,7 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
         wanted = {row.worker_id: ref_of(row.branch) for row in waiting if row.branch}
         refs = read_refs(session.git, list(wanted.values()))
         overlaps = read_overlaps(reader, owners, target=session.target)
-        troubles = read_troubles(reader, waiting, refs, session)
+        troubles = read_troubles(session, reader, waiting, refs)
     states = {row.worker_id: row.state for row in rows}
     parents = {
         row.worker_id: parent_first(row.worker_id, row.parent, states.get(row.parent))

@@ -50,8 +50,8 @@ def read_mail(session: Session, *, limit: int) -> Inbox:
 
 def _state(session: Session) -> Iterator[InboxItem]:
     """Yield the state of the worker's branch or worktree that it has to change, if there is any."""
-    from gitworker.observe.trouble import read_trouble
-    from gitworker.observe.unsubmitted import read_unsubmitted
+    from gitworker.observe.next_step.trouble import read_trouble
+    from gitworker.observe.next_step.unsubmitted import read_unsubmitted
 
     with session.store.read() as reader:
         worker = find_worker(reader, session.actor)

@@ -30,9 +30,10 @@ from gitworker.observe.inbox.rules_needs import (
     stops_work,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
+from gitworker.observe.next_step.next_command import read_next_command
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.returned import read_next_command, returned_text, returned_work
-from gitworker.observe.workers.rules_worker import Reading, end_text, is_returned
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.observe.workers.rules_worker import end_text, is_returned
 from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
@@ -162,7 +163,7 @@ def _command(session: Session, reader: Reader, worker: Worker, kind: str) -> str
         return f"git worker continue {name}"
     if kind == BLOCKED:
         return f"git worker send {name} <text>"
-    return read_next_command(session, reader, worker, Reading(HQ))
+    return read_next_command(session, reader, name, HQ)
 
 
 def _budgets(reader: Reader) -> Iterator[InboxItem]:

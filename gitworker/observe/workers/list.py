@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.worker import WorkerState
+from gitworker.observe.next_step.next_command import read_next_steps
 from gitworker.observe.text import NOTHING, column_widths, one_line, table
-from gitworker.observe.workers.returned import (
-    json_returned,
-    read_row_command,
-    returned_text,
-    returned_work,
-)
-from gitworker.observe.workers.rules_worker import Reading, is_returned, needs_command
+from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
+from gitworker.observe.workers.rules_worker import is_returned, needs_command
 from gitworker.observe.workers.status_text import STATE_COLORS, rows_below
 from gitworker.states.worker_machine import state_label
-from gitworker.store.records.screens import read_short_rows
+from gitworker.store.records.screens import read_worker_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.model.ids import Oid, Ref
+    from gitworker.observe.next_step.next_command import NextStep
     from gitworker.observe.workers.returned import ReturnedWork
     from gitworker.session import Session
-    from gitworker.store.api import Reader
-    from gitworker.store.records.screens import ShortWorkerRow
+    from gitworker.store.records.screens import WorkerRow
 
 HEAD = ("WORKER", "STATE", "TASK", "BRANCH")
 
@@ -47,24 +46,20 @@ class WorkerList(NamedTuple):
     workers: tuple[ListedWorker, ...]
 
 
-def read_list(session: Session) -> WorkerList:
-    """Read every worker by one query.
-
-    Returned, failed and stale work needs a few queries more, and git only if an agent has ended.
-    """
+def read_list(session: Session, refs: Mapping[Ref, Oid]) -> WorkerList:
+    """Read every worker in one snapshot; `refs` are the tips of their branches."""
     with session.store.read() as reader:
-        rows = read_short_rows(reader)
-        return WorkerList(tuple(_listed(session, reader, row) for row in rows))
+        rows = read_worker_rows(reader)
+        steps = read_next_steps(session, reader, rows, refs, session.actor)
+    return WorkerList(tuple(_listed(row, steps[row.worker_id]) for row in rows))
 
 
-def _listed(session: Session, reader: Reader, row: ShortWorkerRow) -> ListedWorker:
-    reading = Reading(session.actor, session.settings.review_self)
-    command = read_row_command(session, reader, row, reading)
+def _listed(row: WorkerRow, step: NextStep) -> ListedWorker:
     returned = returned_work(row) if is_returned(row.state) else None
     waits = returned is not None or row.agent_end is not None
     return ListedWorker(
-        row.worker_id, row.state, row.task_id, row.branch, command, returned,
-        needs_command=needs_command(row.state, returned=waits),
+        row.worker_id, row.state, row.task_id, row.branch, step.command, returned,
+        needs_command=step.trouble is not None or needs_command(row.state, returned=waits),
     )  # fmt: skip
 
 

@@ -13,25 +13,12 @@ from gitworker.model.ref_names import short_name
 from gitworker.observe.last_run import LastRun, read_last_run
 from gitworker.observe.logs.conversation import Said, read_conversation
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.trouble import (
-    PlaceFacts,
-    find_open_question,
-    find_pause,
-    read_lost_place,
-    read_place,
-    read_trouble,
-)
-from gitworker.observe.unsubmitted import read_unsubmitted
-from gitworker.observe.usage_limit import find_hold
+from gitworker.observe.next_step.next_command import read_next_step
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
-from gitworker.observe.workers.returned import ReturnedWork, open_reason, returned_work
+from gitworker.observe.workers.returned import ReturnedWork, returned_work
 from gitworker.observe.workers.rules_worker import (
-    Reading,
     is_handed_in,
     is_returned,
-    is_taken,
-    needs_help,
-    next_command,
     waits_for,
     worker_liveness,
 )
@@ -52,7 +39,6 @@ from gitworker.store.commits.verify_runs import VerifiedCommit
 from gitworker.store.heartbeats import find_heartbeat
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
-from gitworker.store.records.run_results import can_repeat_run
 from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, find_task_text, open_dependencies
 from gitworker.store.workers import all_workers, find_worker
@@ -131,12 +117,6 @@ class WorktreeState:
     uncommitted: Uncommitted | None
     operation: str | None
 
-    @property
-    def has_uncommitted(self) -> bool:
-        """Return whether `done --commit` could commit something: no rebase or merge is open."""
-        found = self.uncommitted
-        return found is not None and not (found.is_clean or found.unmerged or self.operation)
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
@@ -184,8 +164,6 @@ class _Stored:
     conflicts: tuple[Overlap, ...]
     conversation: tuple[Said, ...]
     run: LastRun | None
-    can_repeat: bool | None
-    limit: Trouble | None
 
 
 def read_show(session: Session, worker: Worker) -> WorkerView:
@@ -197,18 +175,8 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     worker, task = stored.worker, stored.task
     status = task.status if task else None
     branching = _branching(session, worker)
-    paused_at_ms = stored.run.paused_at_ms if stored.run else None
-    taken = task is not None and is_taken(worker.worker_id, task.assigned_agent_id)
-    trouble = (
-        read_trouble(session, worker)
-        or read_lost_place(session, worker, task_status=status, is_taken=taken)
-        or read_unsubmitted(session, worker)
-        or find_pause(worker.worker_id, worker.state, paused_at_ms=paused_at_ms)
-        or stored.limit
-    )
     with session.store.read() as reader:
-        place = read_place(reader, session, worker, task_status=status, is_taken=taken)
-    trouble = trouble or place.trouble
+        step = read_next_step(session, reader, worker.worker_id, session.actor)
     checkout = _checkout(session, worker)
     returned = returned_work(worker) if is_returned(worker.state) else None
     verified = _verified(session, stored, branching)
@@ -230,33 +198,14 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
         verified=verified,
         rescues=_rescues(session, worker),
         events=stored.events,
-        next_command=trouble.command if trouble else next_command(
-            worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from,
-            returned_by=open_reason(returned, branching.tip if branching else None),
-            waits_for_author=worker.waits_for_author,
-            has_uncommitted=_has_uncommitted(worker, place, checkout),
-            is_taken=taken,
-            agent_end=stored.run.end if stored.run else None,
-            can_repeat=stored.can_repeat,
-            runs_elsewhere=place.runs_elsewhere,
-            reader=Reading(session.actor, session.settings.review_self),
-        ),
+        next_command=step.command,
         returned=returned,
         conflicts=stored.conflicts,
         conversation=stored.conversation,
         run=stored.run,
-        trouble=trouble,
+        trouble=step.trouble,
         is_unverified=needs_verdict and is_handed_in(worker.state, stale_from=worker.stale_from),
     )  # fmt: skip
-
-
-def _has_uncommitted(
-    worker: Worker, place: PlaceFacts, checkout: WorktreeState | None
-) -> bool | None:
-    """Return whether the worktree has uncommitted work: of an interrupted worker, its agent's."""
-    if needs_help(worker.state):
-        return place.has_uncommitted
-    return checkout is not None and checkout.has_uncommitted
 
 
 def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading) -> _Stored:
@@ -286,9 +235,6 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
             reader, worker=name, task=task_id, without=review.note if review else ""
         ),
         run=run,
-        can_repeat=can_repeat_run(reader, name, task_id),
-        limit=find_open_question(reader, name, task_id, task.status if task else None)
-        or find_hold(reader, worker, task.status if task else None),
     )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from gitworker import clock
 from gitworker.observe.last_run import json_last_run, usage_text
 from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
+from gitworker.observe.next_step.trouble import json_trouble
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
 from gitworker.observe.text_width import wrapped
-from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned, returned_text
 from gitworker.observe.workers.rules_worker import needs_help

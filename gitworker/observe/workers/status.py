@@ -10,42 +10,25 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.later_commits import read_later_commits
 from gitworker.observe.logs.events import Event, read_newest_events
+from gitworker.observe.next_step.next_command import NextStep, read_next_steps
 from gitworker.observe.text import few_files
-from gitworker.observe.trouble import (
-    find_left_work,
-    find_open_question,
-    find_pause,
-    find_stopped_rebase,
-    is_for_its_process,
-)
-from gitworker.observe.unsubmitted import find_unsubmitted
-from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.overlaps import Overlap, read_overlaps
 from gitworker.observe.workers.returned import (
     ReturnedWork,
-    open_reason,
     returned_text,
     returned_work,
 )
 from gitworker.observe.workers.rules_worker import (
-    Reading,
     end_text,
-    has_landed,
-    is_handed_in,
-    is_taken,
     news_of,
-    next_command,
-    resumes_in_place,
-    should_have_worktree,
     shows_subject,
     waits_for,
     worker_liveness,
 )
 from gitworker.repo.history.walk import Tip, read_tips
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
+from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.screens import (
     count_tasks,
@@ -53,7 +36,6 @@ from gitworker.store.records.screens import (
     has_workstreams,
     read_worker_rows,
 )
-from gitworker.store.records.tips import all_tips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -108,17 +90,11 @@ class OpenOperation(NamedTuple):
 
 
 class _Findings(NamedTuple):
-    """The troubles of worktrees and branches, the verdicts on tips, the conflicts of branches.
+    """The next steps of workers, the verdicts on tips, the conflicts of branches."""
 
-    `busy` are the workers whose process has to rebase the branch, `left` those whose agent has left
-    uncommitted work: True, or False if the worktree is clean.
-    """
-
-    troubles: dict[str, Trouble]
+    steps: dict[str, NextStep]
     verified: dict[Oid, VerifiedCommit]
     conflicts: dict[Ref, tuple[Overlap, ...]]
-    busy: frozenset[str]
-    left: dict[str, bool | None]
 
 
 class StatusScreen(NamedTuple):
@@ -219,84 +195,12 @@ def _shown_tip(row: WorkerRow, refs: Mapping[Ref, Oid], target: Ref) -> Oid | No
 def _findings(
     reader: Reader, rows: Sequence[WorkerRow], refs: Mapping[Ref, Oid], session: Session
 ) -> _Findings:
-    """Return the known verdicts on the workers' tips and the known conflicts, by two queries."""
+    """Return the next steps, and by two queries the known verdicts on tips and the conflicts."""
     owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
     tips = {refs[ref] for ref in owners if ref in refs}
     conflicts = read_overlaps(reader, owners, target=session.target)
-    troubles = read_troubles(reader, rows, refs, session)
-    busy = frozenset(row.worker_id for row in rows if is_for_its_process(reader, row))
-    left = {
-        row.worker_id: find_left_work(
-            reader, session, row, task_status=row.task_status,
-            is_taken=is_taken(row.worker_id, row.task_holder),
-        )
-        for row in rows
-    }  # fmt: skip
-    return _Findings(troubles, read_verified_commits(reader, tips), conflicts, busy, left)
-
-
-def read_troubles(
-    reader: Reader, rows: Sequence[WorkerRow], refs: Mapping[Ref, Oid], session: Session
-) -> dict[str, Trouble]:
-    """Return the trouble of each worker that has any; git is started only for those."""
-    last = all_tips(reader)
-    found: dict[str, Trouble] = {}
-    for row in rows:
-        if row.branch and has_landed(row.state):
-            later = read_later_commits(reader, session, row, refs.get(ref_of(row.branch)))
-            found |= {row.worker_id: later} if later else {}
-        elif row.branch and should_have_worktree(row.state):
-            ref = ref_of(row.branch)
-            trouble = find_trouble(
-                session.git, session.repository.common_dir, row,
-                exists=ref in refs, published=last.get(ref),
-            )  # fmt: skip
-            trouble = (
-                trouble
-                or _unsubmitted(reader, row, refs, session)
-                or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
-                or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
-                or find_hold(reader, row, row.task_status)
-                or _stopped_rebase(reader, row, session)
-            )
-            if trouble is not None:
-                found[row.worker_id] = trouble
-        elif row.branch and (
-            lost := _lost_place(row, refs, last, session) or _stopped_rebase(reader, row, session)
-        ):
-            found[row.worker_id] = lost
-    return found
-
-
-def _stopped_rebase(reader: Reader, row: WorkerRow, session: Session) -> Trouble | None:
-    """Return that a rebase is open in a worktree in which no other process works."""
-    taken = is_taken(row.worker_id, row.task_holder)
-    return find_stopped_rebase(reader, session, row, task_status=row.task_status, is_taken=taken)
-
-
-def _lost_place(
-    row: WorkerRow, refs: Mapping[Ref, Oid], last: Mapping[Ref, Oid], session: Session
-) -> Trouble | None:
-    """Return why a failed worker, which can be resumed, does not have its worktree."""
-    taken = is_taken(row.worker_id, row.task_holder)
-    if not row.branch or not resumes_in_place(
-        row.state, task_status=row.task_status, is_taken=taken
-    ):
-        return None
-    ref = ref_of(row.branch)
-    return find_place_trouble(
-        session.git, session.repository.common_dir, row, exists=ref in refs, published=last.get(ref)
-    )
-
-
-def _unsubmitted(
-    reader: Reader, row: WorkerRow, refs: Mapping[Ref, Oid], session: Session
-) -> Trouble | None:
-    """Return that a branch in review has commits that were not handed in."""
-    if not row.branch or not is_handed_in(row.state, stale_from=row.stale_from):
-        return None
-    ref = ref_of(row.branch)
-    return find_unsubmitted(session, reader, row, ref, tip=refs.get(ref))
+    steps = read_next_steps(session, reader, rows, refs, session.actor)
+    return _Findings(steps, read_verified_commits(reader, tips), conflicts)
 
 
 def _worker_line(
@@ -318,7 +222,8 @@ def _worker_line(
     returned = returned_work(row)
     verified = findings.verified.get(tip.oid) if tip and is_new else None
     conflicts = findings.conflicts.get(ref, ()) if ref else ()
-    trouble = findings.troubles.get(row.worker_id)
+    step = findings.steps[row.worker_id]
+    trouble = step.trouble
     return WorkerLine(
         worker=row.worker_id,
         state=row.state,
@@ -343,30 +248,13 @@ def _worker_line(
             problems=_problems(row, verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
         ),
-        next_command=trouble.command
-        if trouble
-        else _next_command(row, session, findings, tip=tip.oid if tip else None),
+        next_command=step.command,
         parent=row.parent,
         returned=returned,
         verified=verified,
         conflicts=conflicts,
         trouble=trouble,
         agent_ended=row.agent_end is not None,
-    )  # fmt: skip
-
-
-def _next_command(row: WorkerRow, session: Session, findings: _Findings, *, tip: Oid | None) -> str:
-    """Return the command that comes next for a worker without trouble."""
-    return next_command(
-        row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
-        returned_by=open_reason(returned_work(row), tip),
-        waits_for_author=row.waits_for_author,
-        is_taken=is_taken(row.worker_id, row.task_holder),
-        agent_end=row.agent_end,
-        can_repeat=row.can_repeat,
-        runs_elsewhere=row.worker_id in findings.busy,
-        has_uncommitted=findings.left.get(row.worker_id),
-        reader=Reading(session.actor, session.settings.review_self),
     )  # fmt: skip
 
 

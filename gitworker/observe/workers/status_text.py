@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker import clock
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import event_text, json_event
+from gitworker.observe.next_step.trouble import json_trouble
 from gitworker.observe.text import (
     BLUE,
     BOLD,
@@ -26,7 +27,6 @@ from gitworker.observe.text import (
     paint,
     table,
 )
-from gitworker.observe.trouble import json_trouble
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
 from gitworker.observe.workers.rules_worker import PLACES, is_old, needs_command, stopped_among

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from gitworker.errors import Unavailable
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
@@ -49,31 +50,6 @@ class WorkerRow(NamedTuple):
         return self.task_id or ""
 
 
-class ShortWorkerRow(NamedTuple):
-    """A worker in short."""
-
-    worker_id: str
-    state: WorkerState
-    task_id: str | None
-    branch: Branch | None
-    stale_from: WorkerState | None
-    task_status: TaskStatus | None
-    returned_by: str | None
-    returned_tip: Oid | None
-    returned_detail: str | None
-    waits_for_author: bool
-    worktree: str | None = None
-    admin_dir: str | None = None
-    task_holder: str | None = None
-    can_repeat: bool | None = None
-    agent_end: str | None = None
-
-    @property
-    def task(self) -> str:
-        """Return the task's id; empty for a worker that has none."""
-        return self.task_id or ""
-
-
 class TaskRow(NamedTuple):
     """A task in short."""
 
@@ -98,12 +74,15 @@ class KnownConflict(NamedTuple):
 
 def read_worker_rows(reader: Reader) -> list[WorkerRow]:
     """Return every worker by name."""
-    return [WorkerRow(**_typed(row)) for row in reader.rows("observe.seats")]
+    return [WorkerRow(**_typed(row)) for row in reader.rows("observe.workers", worker=None)]
 
 
-def read_short_rows(reader: Reader) -> list[ShortWorkerRow]:
-    """Return every worker in short, by name."""
-    return [ShortWorkerRow(**_typed(row)) for row in reader.rows("observe.list")]
+def load_worker_row(reader: Reader, worker: str) -> WorkerRow:
+    """Return one worker that was recorded; raise Unavailable if its row is missing."""
+    row = reader.row("observe.workers", worker=worker)
+    if row is None:
+        raise Unavailable(f"the database has no row of worker {worker}", "git worker fsck")
+    return WorkerRow(**_typed(row))
 
 
 def read_task_rows(

@@ -8,11 +8,11 @@ from gitworker import clock
 from gitworker.model.ids import HQ
 from gitworker.model.ref_names import short_name
 from gitworker.model.task_spec import OpenNeed
+from gitworker.observe.next_step.next_command import read_next_command
+from gitworker.observe.next_step.trouble import find_open_question
 from gitworker.observe.text import age_text, one_line
-from gitworker.observe.trouble import find_open_question
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.returned import read_next_command
-from gitworker.observe.workers.rules_worker import Reading, may_wait_for_limit
+from gitworker.observe.workers.rules_worker import may_wait_for_limit
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.records.task_needs import open_needs_of
@@ -108,7 +108,7 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
     worker = find_worker_of_task(reader, task)
     command = None
     if worker is not None and not has_ended(stored.status):
-        command = read_next_command(session, reader, worker, Reading(HQ))
+        command = read_next_command(session, reader, worker.worker_id, HQ)
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"

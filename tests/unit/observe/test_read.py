@@ -92,7 +92,7 @@ def test_status_of_returned_work(session: Session) -> None:
     assert line.returned is not None
     assert (line.returned.files, line.returned.is_waiting) == (("a",), True)
     assert (line.news, line.next_command) == ("conflict in a", "git worker sync --as auth")
-    listed = read_list(session).workers[0]
+    listed = read_list(session, drain(session)).workers[0]
     assert (listed.returned, listed.next_command) == (line.returned, line.next_command)
 
 
@@ -169,7 +169,7 @@ def test_list(session: Session) -> None:
     """List reads every worker by name."""
     spawned(session, "docs", "guide")
     spawned(session, "auth", "skills")
-    assert read_list(session).workers == (
+    assert read_list(session, drain(session)).workers == (
         ListedWorker(
             "auth",
             WorkerState.ASSIGNED,

@@ -1,4 +1,4 @@
--- name: seats — every worker with its task's status and its last heartbeat, by name
+-- name: workers — every worker, or :worker, with its task's status and its last heartbeat, by name
 SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
     w.stale_from, w.last_error, t.status AS task_status, CAST(h.ts_ms AS INTEGER) AS beat_ms, c.mono_ms, c.boot_id,
     c.host,
@@ -23,18 +23,7 @@ LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 LEFT JOIN stacks AS s ON s.worker_id = w.worker_id AND s.task_id = w.task_id
 LEFT JOIN workers AS p ON p.worker_id = s.parent_worker AND p.task_id = s.parent_task
     AND p.state IS NOT 'COMPLETED'
-ORDER BY w.worker_id;
-
--- name: list — every worker in short with its task's status, by name
-SELECT w.worker_id, w.state, w.task_id, w.branch, w.stale_from, t.status AS task_status,
-    w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author, w.worktree, w.admin_dir,
-    t.assigned_agent_id AS task_holder, CASE WHEN r.id IS NOT NULL THEN r.request IS NOT NULL END AS can_repeat,
-    CASE WHEN r.pid IS w.pid AND (r.ended_at_ms >= w.state_changed_at_ms
-        OR r.ended_at_ms AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END
-        AS agent_end
-FROM workers AS w LEFT JOIN tasks AS t ON t.id = w.task_id
-LEFT JOIN runs AS r ON r.id = (
-    SELECT MAX(id) FROM runs WHERE worker_id = w.worker_id AND task_id = w.task_id)
+WHERE :worker IS NULL OR w.worker_id = :worker
 ORDER BY w.worker_id;
 
 -- name: known_conflicts — the warned pairs that conflict at their present tips, with the files

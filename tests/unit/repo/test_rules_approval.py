@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.branches.rules_approval import approval_holds, difference, is_still_approved
+from gitworker.repo.history.rules_approval import approval_holds, difference, is_still_approved
 
 PATCHES = st.lists(st.sampled_from("abcd"), max_size=6)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from gitworker.model.ref_names import short_name
 from gitworker.observe.text import count_text
 from gitworker.observe.workers.rules_worker import is_handed_in
+from gitworker.repo.history.patch_ids import fingerprints_by_commit
+from gitworker.repo.history.rules_approval import is_covered
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.rules_text import quoted
@@ -14,6 +16,8 @@ from gitworker.store.records.reviews import seen_commits
 from gitworker.store.stacks import find_stack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.model.ids import Oid, Ref
     from gitworker.session import Session
     from gitworker.store.api import Reader
@@ -33,10 +37,10 @@ def read_unsubmitted(session: Session, worker: Worker) -> Trouble | None:
 def find_unsubmitted(
     session: Session, reader: Reader, worker: Worker | WorkerRow, ref: Ref, *, tip: Oid | None
 ) -> Trouble | None:
-    """Return that a branch has commits with other patches than those handed in or approved last.
+    """Return that a branch has other commits than those handed in or approved last, or None.
 
-    Without such commits, return that it has lost some of them. Starts git only if the branch has
-    moved since.
+    That is a commit with another patch, a lost one, or one whose author or message has changed.
+    Starts git only if the branch has moved since.
     """
     session = session.aimed_at(worker.lands_on)
     seen = seen_commits(reader, worker.worker_id, worker.task_id)
@@ -50,9 +54,31 @@ def find_unsubmitted(
     if number == 0:
         if find_stack(reader, worker.worker_id, worker.task_id) is not None:
             return None  # its parent's commits may have been replaced
-        return _find_dropped(session, worker, ref, tip=tip, handed_in=seen[0])
+        dropped = _find_dropped(session, worker, ref, tip=tip, handed_in=seen[0])
+        return dropped or _find_reworded(session, worker, ref, tip=tip, seen=seen)
     verb = "is" if number == 1 else "are"
     words = f"{count_text(number, 'commit')} of {short_name(ref)} {verb} not handed in"
+    return Trouble("not_handed_in", words, f"git worker done {worker.worker_id}")
+
+
+def _find_reworded(
+    session: Session, worker: Worker | WorkerRow, ref: Ref, *, tip: Oid, seen: Sequence[Oid]
+) -> Trouble | None:
+    """Return that commits have another author or message than when they were handed in, or None.
+
+    Those of an approval count as well: it may have rewritten them.
+    """
+    old = [oid for oid in seen if session.git.find_oid(oid) is not None]
+    if not old:
+        return None
+    others = [f"^{session.target}", *(f"^{oid}" for oid in old)]
+    present = fingerprints_by_commit(session.git, [tip, *others])
+    before = fingerprints_by_commit(session.git, [*old, f"^{session.target}", f"^{tip}"])
+    changed = [one for one in present.values() if not is_covered(list(before.values()), one)]
+    if not changed:
+        return None
+    commits = "a commit" if len(changed) == 1 else f"{len(changed)} commits"
+    words = f"the author or message of {commits} of {short_name(ref)} has changed since the hand-in"
     return Trouble("not_handed_in", words, f"git worker done {worker.worker_id}")
 
 

@@ -1,0 +1,153 @@
+"""The unusual state of one worker's worktree, branch or agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.observe.next_step.later_commits import read_later_commits
+from gitworker.observe.workers.rules_worker import (
+    has_landed,
+    is_at_work,
+    is_taken,
+    may_rebase,
+    needs_help,
+    should_have_worktree,
+    waits_for_answer,
+)
+from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.repo.worktrees.ownership import find_flaw, owner_of
+from gitworker.repo.worktrees.trouble import Trouble, find_trouble
+from gitworker.rules_text import one_line, quoted
+from gitworker.store.attention.questions import unanswered_questions
+from gitworker.store.records.run_results import find_run_result
+from gitworker.store.records.tips import find_tip
+from gitworker.store.workers import find_worker
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.records.screens import WorkerRow
+    from gitworker.store.workers import Worker
+
+REBASE = "rebase"
+REBASE_STOPPED = "rebase_stopped"
+
+
+def json_trouble(trouble: Trouble | None) -> dict[str, str] | None:
+    """Return the state as JSON data; None for a usual one."""
+    if trouble is None:
+        return None
+    return {"code": trouble.code, "message": trouble.words, "command": trouble.command}
+
+
+def read_trouble(session: Session, worker: Worker) -> Trouble | None:
+    """Return why a worker's worktree or branch is not as its commands need it, or None.
+
+    After a landing that is a kept branch with later commits, which need a task of their own.
+    """
+    if worker.branch is None:
+        return None
+    if has_landed(worker.state):
+        with session.store.read() as reader:
+            return read_later_commits(reader, session, worker, session.git.find_oid(worker.ref))
+    if not should_have_worktree(worker.state):
+        return None
+    with session.store.read() as reader:
+        published = find_tip(reader, worker.ref)
+    return find_trouble(
+        session.git, session.repository.common_dir, worker,
+        exists=session.git.find_oid(worker.ref) is not None, published=published,
+    )  # fmt: skip
+
+
+def find_pause(worker: str, state: WorkerState, *, paused_at_ms: int | None) -> Trouble | None:
+    """Return that the agent of a worker at work is paused, or None."""
+    if paused_at_ms is None or not is_at_work(state):
+        return None
+    return Trouble("paused", f"the agent of {worker} is paused", f"git worker continue {worker}")
+
+
+def find_open_question(
+    reader: Reader, worker: str, task: str | None, status: TaskStatus | None
+) -> Trouble | None:
+    """Return the oldest question of a worker's task that can be answered, or None."""
+    if task is None or not waits_for_answer(status):
+        return None
+    found = unanswered_questions(reader, task)
+    if not found:
+        return None
+    words = f"asks: {one_line(found[0].shown)}"
+    return Trouble("question", words, f"git worker reply {worker} <text>")
+
+
+def find_stopped_rebase(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:
+    """Return that a rebase is open in the worktree of a worker at work, or None.
+
+    None also while another process than the reader's works there, since that one may continue it.
+    """
+    if row.worktree is None or row.admin_dir is None or not _may_rebase(row):
+        return None
+    if open_operation(row.admin_dir) != REBASE or _works_for_another(reader, session, row):
+        return None
+    return Trouble(
+        REBASE_STOPPED,
+        "a rebase is stopped in its worktree",
+        f"cd {quoted(row.worktree)} && git worker sync --continue"
+        "   # after you edit and git add; or: --abort",
+    )
+
+
+def find_left_work(session: Session, reader: Reader, row: WorkerRow, *, actor: str) -> bool | None:
+    """Return whether a worktree has uncommitted work that its worker or agent has left.
+
+    That is one of a worker whose agent ended with status 0 without handing in, or of the reader at
+    work. None for all others: an agent that failed is to go on. One git process for each.
+    """
+    if row.admin_dir is None or not _may_rebase(row):
+        return None
+    if needs_help(row.state):
+        last = find_run_result(reader, row.worker_id, row.task_id)
+        if last is None or last.exit_status != 0:
+            return None  # no agent ran, or it did not finish
+    elif row.agent_end != "" and actor != row.worker_id:
+        return None
+    owner = owner_of(session.repository.common_dir, row)
+    if owner is None or find_flaw(owner) is not None or open_operation(row.admin_dir):
+        return None
+    if _works_for_another(reader, session, row):
+        return None
+    found = read_status(session.git.at(owner.place))
+    return not (found.is_clean or found.unmerged)
+
+
+def _may_rebase(row: WorkerRow) -> bool:
+    taken = is_taken(row.worker_id, row.task_holder)
+    return may_rebase(row.state, row.stale_from, task_status=row.task_status, is_taken=taken)
+
+
+def is_for_its_process(reader: Reader, row: WorkerRow) -> bool:
+    """Return whether work waits with a conflict for the worker's process, which runs elsewhere."""
+    if not row.waits_for_author or row.returned_by != ReturnReason.MERGE_CONFLICT:
+        return False
+    from gitworker.liveness.readings import works_elsewhere  # 10 ms, rarely
+
+    found = find_worker(reader, row.worker_id)
+    return found is not None and works_elsewhere(found)
+
+
+def _works_for_another(reader: Reader, session: Session, row: WorkerRow) -> bool:
+    """Return whether the process of a worker may run, and neither the reader nor its caller is it.
+
+    A process that cannot be seen from here may run.
+    """
+    from gitworker.liveness.processes import calls_us  # 10 ms, rarely
+    from gitworker.liveness.readings import process_runs, this_moment
+
+    found = find_worker(reader, row.worker_id)
+    if found is None or found.pid is None or session.actor == row.worker_id:
+        return False
+    if process_runs(found, this_moment(), session.paths) is False:
+        return False
+    return not calls_us(found.pid, found.pid_start)
