@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.next_step.next_command import read_next_steps, read_worker_refs
-from gitworker.observe.text import NOTHING, listing
+from gitworker.observe.text import NOTHING, column_widths, listing, one_line, table
+from gitworker.observe.text_width import width_of
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules_worker import is_returned
+from gitworker.observe.workers.status_text import rows_below
 from gitworker.states.task_machine import has_ended, status_label
 from gitworker.store.records.landings import all_landings, landed_by
 from gitworker.store.records.screens import TaskRow, read_task_rows, read_worker_rows
@@ -131,7 +133,10 @@ def _was_left(task: TaskRow, workers: Mapping[str, Worker]) -> bool:
 
 
 def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
-    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    """Return a table for a terminal; without a width, bare rows separated by tabs for scripts.
+
+    If the commands do not fit into their column, each is a line below its task.
+    """
     rows = [
         (one.task, one.status.value if width is None else status_label(one.status),
          one.worker or NOTHING, one.next_command or NOTHING, one.reason)
@@ -139,7 +144,26 @@ def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
     ]  # fmt: skip
     more = [f"{len(rows)} of {found.total} tasks; --all lists all"] if found.has_more else []
     empty = "no such task: git worker status"
-    return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)
+    if width is None or not _cuts_commands(rows, width):
+        return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)
+    head, cells = _without_next(HEAD), [_without_next(row) for row in rows]
+    widths = column_widths(head, cells, width=width)
+    heading, *lines = table(head, cells, width=width, color=color, widths=widths)
+    shown = [heading]
+    for one, line in zip(found.tasks, lines, strict=True):
+        shown += [line, *rows_below(line, widths[0], one.next_command, None)]
+    return "\n".join([*shown, *more])
+
+
+def _cuts_commands(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether the table does not have enough space for its commands."""
+    at = HEAD.index("NEXT")
+    needed = max((width_of(one_line(row[at])) for row in rows), default=0)
+    return column_widths(HEAD, rows, width=width)[at] < needed
+
+
+def _without_next(row: Sequence[str]) -> tuple[str, ...]:
+    return tuple(cell for name, cell in zip(HEAD, row, strict=True) if name != "NEXT")
 
 
 def json_tasks(found: TaskList) -> dict[str, Any]:

@@ -41,3 +41,16 @@ def test_the_order_and_a_page(world: World) -> None:
     assert "--all" not in render_tasks(found, width=80, color=False)
     chosen = read_tasks(session, (TaskStatus.READY, TaskStatus.COMPLETED), limit=1)
     assert ([one.task for one in chosen.tasks], chosen.total) == (["free"], 2)
+
+
+def test_commands_are_never_cut(world: World) -> None:
+    """A command that does not fit into its column is below its task."""
+    add(world, "free")
+    world.in_review("ui", "a-menu-with-a-rather-long-name", {"menu.py": "1\n"})
+    found = read_tasks(world.session())
+    wide = render_tasks(found, width=120, color=False).splitlines()
+    assert wide[0].split() == ["TASK", "STATUS", "WORKER", "NEXT", "REASON"]
+    lines = render_tasks(found, width=60, color=False).splitlines()
+    assert lines[0].split() == ["TASK", "STATUS", "WORKER", "REASON"]
+    commands = [line.strip() for line in lines[2::2]]
+    assert commands == ["→ git worker approve ui", "→ git worker spawn '<worker>' free"]

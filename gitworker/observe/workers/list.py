@@ -88,7 +88,7 @@ def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
     shown = [heading]
     for one, line in zip(found.workers, lines, strict=True):
         command = one.next_command if one.needs_command else None
-        shown += [line, *rows_below(widths[0], command, one.returned)]
+        shown += [line, *rows_below(line, widths[0], command, one.returned)]
     return "\n".join(shown)
 
 

@@ -23,6 +23,7 @@ from gitworker.observe.text import (
     column_widths,
     count_text,
     cut,
+    few_files,
     one_line,
     paint,
     table,
@@ -174,17 +175,22 @@ def _table(
         found.append(line)
         waits = one.returned is not None or one.agent_ended
         needs = one.trouble or needs_command(one.state, returned=waits)
-        found += rows_below(widths[0], one.next_command if needs else None, one.returned)
+        found += rows_below(line, widths[0], one.next_command if needs else None, one.returned)
     return found
 
 
-def rows_below(indent: int, command: str | None, returned: ReturnedWork | None) -> list[str]:
-    """Return the lines below a worker's row, which are never cut: the command and the log.
+def rows_below(
+    row: str, indent: int, command: str | None, returned: ReturnedWork | None
+) -> list[str]:
+    """Return the lines below a worker's row, which are never cut: command, files and log.
 
-    `indent` is the width of the first column. The log is that of the verification after which the
-    work came back.
+    `indent` is the width of the first column. The files are those in conflict, if the row has not
+    enough space for them; the log is that of the verification after which the work came back.
     """
     texts = [ARROW + one_line(command)] if command else []
+    if returned is not None and returned.files:
+        files = one_line(few_files(returned.files))
+        texts += [f"files: {files}"] if files not in row else []
     if returned is not None and returned.log:
         texts.append(f"log: {one_line(returned.log)}")
     return [" " * indent + GAP + text for text in texts]

@@ -50,6 +50,7 @@ WORKER   TASK     STATE      AGE  LIVE  DONE  +/-       NEWS
 auth     skills…  at work    2m   OK    40%   +3/-1     Add \\x1b[2Jskills
 billing  export…  at work    2m   WARN  -     +12/-104  conflict in app/models/…
          → git worker sync --as billing
+         files: app/models/invoice.py, app/routes.py
 ui       日本語…  in review  2m   -     -     +1/-0     conflicts with main in …
          → git worker next ui
 search   index    stale      2m   -     -     -         waits for a sign of life
@@ -79,7 +80,7 @@ fresh    y                       landed     1h   -     -     -         waits
 
 
 def test_screen_at_80_columns() -> None:
-    """Only worker, task and news are narrowed; a needed command is below its worker, whole."""
+    """Only worker, task and news are narrowed; commands and files are below their worker, whole."""
     assert render_status(BARE, width=80, color=False) == AT_80
 
 
