@@ -360,6 +360,23 @@ def test_trouble_has_one_next_command(
     assert (row["trouble"], row["next"] != command) == (None, True)
 
 
+def test_a_target_that_fails_itself(quiet: World) -> None:
+    """Every screen names the log of a target that does not pass, until it is repaired."""
+    quiet.approved("auth", "login", {"a": "1\n"})
+    end_process(quiet)
+    quiet.git("config", "worker.verify.commands", "test ! -e broken")
+    quiet.advance({"broken": "1\n"})
+    hint = refused(run(quiet.root, "merge", "auth"), 1)
+    (command,) = named(quiet)
+    assert command.partition(REMARK)[0] == hint
+    assert hint in run(quiet.root, "status").out
+    assert "main itself does not pass" in run(quiet.root, "show", "auth").out
+    quiet.git("rm", "-q", "broken")
+    quiet.git("commit", "-q", "-m", "Repair")
+    assert named(quiet) == {"git worker merge auth"}
+    ok(quiet.root, "merge", "auth")
+
+
 def test_an_ended_agent_without_work_is_started_again(quiet: World) -> None:
     """Every screen names resume for an agent that ended well and left nothing."""
     by_agent(quiet, "true")

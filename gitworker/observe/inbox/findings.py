@@ -20,7 +20,6 @@ from gitworker.observe.next_step.next_command import read_troubles, read_worker_
 from gitworker.observe.text import few_files
 from gitworker.observe.workers.overlaps import read_overlaps
 from gitworker.observe.workers.rules_worker import parent_first
-from gitworker.repo.plumbing.refs import read_refs
 from gitworker.store.records.screens import read_worker_rows
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def with_findings(session: Session, items: Sequence[InboxItem]) -> list[InboxIte
         owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
         waiting = [row for row in rows if row.worker_id in names]
         wanted = {row.worker_id: ref_of(row.branch) for row in waiting if row.branch}
-        refs = read_refs(session.git, list(wanted.values()))
+        refs = read_worker_refs(session, waiting)
         overlaps = read_overlaps(reader, owners, target=session.target)
         troubles = read_troubles(session, reader, waiting, refs)
     states = {row.worker_id: row.state for row in rows}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.model.ref_names import ref_of
 from gitworker.observe.next_step.later_commits import read_later_commits
 from gitworker.observe.next_step.trouble import (
+    find_failing_target,
     find_left_work,
     find_open_question,
     find_pause,
@@ -19,6 +20,7 @@ from gitworker.observe.workers.returned import open_reason, returned_work
 from gitworker.observe.workers.rules_worker import (
     Reading,
     has_landed,
+    is_approved,
     is_handed_in,
     is_taken,
     next_command,
@@ -88,8 +90,9 @@ def read_troubles(
 
 
 def read_worker_refs(session: Session, rows: Sequence[WorkerRow]) -> dict[Ref, Oid]:
-    """Return the tips of the branches of workers."""
+    """Return the tips of the branches of workers, and of those on which approved work lands."""
     names = [ref_of(row.branch) for row in rows if row.branch]
+    names += {session.target_of(row) for row in rows if is_approved(row.state)}
     common_dir, config = session.repository.common_dir, session.git_config
     return read_branches(session.git, common_dir, names, git_config=config)
 
@@ -119,6 +122,7 @@ def _find_trouble(
             or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
             or find_hold(reader, row, row.task_status)
             or find_stopped_rebase(session, reader, row)
+            or find_failing_target(session, reader, row, refs)
         )  # fmt: skip
     lost = None
     taken = is_taken(row.worker_id, row.task_holder)

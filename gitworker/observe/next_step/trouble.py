@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
 from gitworker.observe.next_step.later_commits import read_later_commits
 from gitworker.observe.workers.rules_worker import (
     has_landed,
+    is_approved,
     is_at_work,
     is_taken,
     may_rebase,
@@ -21,11 +24,15 @@ from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.store.attention.questions import unanswered_questions
+from gitworker.store.commits.verify_runs import read_verified_commits
 from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.model.ids import Oid, Ref
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.records.screens import WorkerRow
@@ -96,6 +103,28 @@ def find_stopped_rebase(session: Session, reader: Reader, row: WorkerRow) -> Tro
         "a rebase is stopped in its worktree",
         f"cd {quoted(row.worktree)} && git worker sync --continue"
         "   # after you edit and git add; or: --abort",
+    )
+
+
+def find_failing_target(
+    session: Session, reader: Reader, row: WorkerRow, refs: Mapping[Ref, Oid]
+) -> Trouble | None:
+    """Return that the branch on which approved work lands failed its last verification, or None.
+
+    Nothing lands until it is repaired or passes: the next merge tries it again.
+    """
+    ref = session.target_of(row)
+    tip = refs.get(ref)
+    if not is_approved(row.state) or tip is None or not session.settings.verify_commands:
+        return None
+    last = read_verified_commits(reader, [tip]).get(tip)
+    if last is None or not last.has_failed or not os.path.exists(last.log):
+        return None
+    return Trouble(
+        "target_fails",
+        f"{short_name(ref)} itself does not pass ({last.reason}); nothing lands on it",
+        f"less {quoted(last.log)}   # repair {short_name(ref)}, or try again: git worker merge"
+        f" {row.worker_id}",
     )
 
 

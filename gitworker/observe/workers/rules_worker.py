@@ -234,6 +234,11 @@ def is_free(state: WorkerState) -> bool:
     return state in FREE
 
 
+def is_approved(state: WorkerState) -> bool:
+    """Return whether a worker in this state waits for its landing."""
+    return state is WorkerState.APPROVED
+
+
 def has_landed(state: WorkerState) -> bool:
     """Return whether a worker in this state has landed its task."""
     return state is WorkerState.COMPLETED

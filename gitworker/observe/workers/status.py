@@ -49,7 +49,6 @@ from gitworker.store.commits.verify_runs import VerifiedCommit, read_verified_co
 from gitworker.store.records.screens import WorkerRow
 
 EVENTS_SHOWN = 5
-FAILED_VERDICT = "failed"
 
 
 class WorkerLine(NamedTuple):
@@ -264,6 +263,6 @@ def _problems(
     """Return an open operation, a failed verification of the tip and its conflicts in words."""
     open_one = open_operation(row.admin_dir) if row.admin_dir else None
     words = [] if open_one is None else [f"a {open_one} is in progress in its worktree"]
-    if verified is not None and verified.verdict == FAILED_VERDICT:
+    if verified is not None and verified.has_failed:
         words.append(f"verification failed: {verified.reason}")
     return words + [f"conflicts with {one.other} in {few_files(one.files)}" for one in conflicts]

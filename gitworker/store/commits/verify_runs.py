@@ -31,6 +31,11 @@ class VerifiedCommit(NamedTuple):
     log: str
     ts_ms: int
 
+    @property
+    def has_failed(self) -> bool:
+        """Return whether the commands failed."""
+        return self.verdict == "failed"
+
 
 class TrustedCommands(NamedTuple):
     """Trusted commands with their environment, by whom and since when."""
