@@ -65,7 +65,7 @@ def test_nothing_handed_in(auth: SupervisedWorker) -> None:
     root = auth.world.root
     assert run(root, "inbox", root=root).out == (
         "idle auth <age>: its agent ended and handed nothing in: permission denied\n"
-        "    git worker show auth\n"
+        "    git worker resume auth\n"
     )
     shown = run(root, "show", "auth", root=root).out
     assert (
@@ -75,6 +75,6 @@ def test_nothing_handed_in(auth: SupervisedWorker) -> None:
     assert run(root, "show", "auth", "--json").document["run"]["idle"] is True
     status = run(root, "status", root=root).out
     assert "its agent ended and handed nothing in\n" in status
-    assert "→ git worker show auth\n" in status
+    assert "→ git worker resume auth\n" in status
     with auth.running("sleep", "600"):
         assert run(root, "inbox", "--json").document["items"] == []
