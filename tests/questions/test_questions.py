@@ -14,7 +14,6 @@ from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refused
 from gitworker.journal.settle import settle
 from gitworker.observe.inbox.read_inbox import read_inbox
-from gitworker.observe.workers.list import read_list
 from gitworker.observe.workers.show import read_show
 from gitworker.questions.ask import ask
 from gitworker.questions.question_list import json_questions, read_questions, render_questions
@@ -112,7 +111,9 @@ def test_an_open_question_is_shown_with_its_command(auth: World, options: tuple[
     assert (line.news, line.next_command) == (f"asks: {asked}", command)
     shown = read_show(session, auth.worker("auth"))
     assert (shown.waits_for, shown.next_command) == ("an answer", command)
-    assert [one.next_command for one in read_list(session).workers] == [command]
+    assert [one.next_command for one in open_repository(str(auth.root)).list_workers().workers] == [
+        command
+    ]
     (item,) = read_inbox(session).items
     assert (item.kind, item.text, item.command) == ("question", asked, command)
     listed = read_questions(session)
@@ -205,7 +206,9 @@ def test_a_late_answer_names_the_command_that_goes_on(auth: World) -> None:
     (line,) = open_repository(str(auth.root)).status().workers
     assert (line.news, line.next_command) == (words, command)
     assert read_show(session, auth.worker("auth")).next_command == command
-    assert [one.next_command for one in read_list(session).workers] == [command]
+    assert [one.next_command for one in open_repository(str(auth.root)).list_workers().workers] == [
+        command
+    ]
     (item,) = read_inbox(session).items
     assert (item.kind, item.text, item.command) == ("blocked", words, command)
     why = ok(auth.root, "task", "why", "login")
