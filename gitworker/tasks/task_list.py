@@ -122,7 +122,7 @@ def _commands(
     }
     shown = [row for row in read_worker_rows(reader) if row.worker_id in wanted]
     refs = read_worker_refs(session, shown)
-    steps = read_next_steps(session, reader, shown, refs, session.actor)
+    steps = read_next_steps(session, reader, shown, refs, actor=session.actor)
     return {wanted[worker]: step.command for worker, step in steps.items()}
 
 

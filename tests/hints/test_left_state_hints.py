@@ -28,6 +28,13 @@ def forgotten(world: World) -> None:
     forget_place(world)
 
 
+def target_failed(world: World) -> None:
+    """Let a merge find that the target itself does not pass the verify commands."""
+    approved(world)
+    world.git("config", "worker.verify.commands", "false")
+    world.drive("merge", "auth")
+
+
 def other_task_state(world: World) -> None:
     """Change the status of the task behind the guard's back."""
     _working(world)
@@ -183,6 +190,7 @@ CASES = {
     "not-recorded": Case(
         landing_is_not_recorded, W + "merge auth", W + "recover", meets=landing_can_be_recorded
     ),
+    "target": Case(target_failed, W + "status", "less {}"),
     "parent-failed": Case(on_failed_work, W + "approve docs", W + "show {}"),
 }
 

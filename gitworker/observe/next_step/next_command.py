@@ -57,7 +57,7 @@ def read_next_step(session: Session, reader: Reader, worker: str, actor: str) ->
     """Return the next step of one worker, for `actor`; raise Unavailable without its row."""
     row = load_worker_row(reader, worker)
     refs = read_worker_refs(session, [row])
-    return read_next_steps(session, reader, [row], refs, actor)[row.worker_id]
+    return read_next_steps(session, reader, [row], refs, actor=actor)[row.worker_id]
 
 
 def read_next_steps(
@@ -65,6 +65,7 @@ def read_next_steps(
     reader: Reader,
     rows: Sequence[WorkerRow],
     refs: Mapping[Ref, Oid],
+    *,
     actor: str,
 ) -> dict[str, NextStep]:
     """Return the next step of each worker, for `actor`; `refs` are the tips of their branches."""

@@ -50,7 +50,7 @@ def read_list(session: Session, refs: Mapping[Ref, Oid]) -> WorkerList:
     """Read every worker in one snapshot; `refs` are the tips of their branches."""
     with session.store.read() as reader:
         rows = read_worker_rows(reader)
-        steps = read_next_steps(session, reader, rows, refs, session.actor)
+        steps = read_next_steps(session, reader, rows, refs, actor=session.actor)
     return WorkerList(tuple(_listed(row, steps[row.worker_id]) for row in rows))
 
 

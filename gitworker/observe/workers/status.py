@@ -198,7 +198,7 @@ def _findings(
     owners = {ref_of(row.branch): row.worker_id for row in rows if row.branch}
     tips = {refs[ref] for ref in owners if ref in refs}
     conflicts = read_overlaps(reader, owners, target=session.target)
-    steps = read_next_steps(session, reader, rows, refs, session.actor)
+    steps = read_next_steps(session, reader, rows, refs, actor=session.actor)
     return _Findings(steps, read_verified_commits(reader, tips), conflicts)
 
 
