@@ -587,7 +587,7 @@ CREATE TABLE review_looks (
 ) WITHOUT ROWID;
 CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms IS NULL;
 CREATE INDEX idx_tasks_ready_of_kind ON tasks(
-    project_id, IFNULL(agent, '') || ' ' || capabilities, priority, created_at_ms, position, id
+    project_id, (IFNULL(agent, '') || ' ' || capabilities), priority, created_at_ms, position, id
 ) WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);

@@ -116,7 +116,7 @@ CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms 
 -- for: task_queue.ready_kinds, task_queue.ready_of_kind. A kind is the agent that a task names, and
 -- the capabilities that it requires.
 CREATE INDEX idx_tasks_ready_of_kind ON tasks(
-    project_id, IFNULL(agent, '') || ' ' || capabilities, priority, created_at_ms, position, id
+    project_id, (IFNULL(agent, '') || ' ' || capabilities), priority, created_at_ms, position, id
 ) WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
 
 DROP TRIGGER IF EXISTS legal_no_insert;

@@ -26,7 +26,7 @@ SELECT machine, entity_id, version, from_state, before_state, before_version FRO
         LAG(to_state) OVER same AS before_state, COALESCE(LAG(version) OVER same, 0) AS before_version
     FROM transitions
     WINDOW same AS (PARTITION BY machine, entity_id ORDER BY version)
-) WHERE version IS NOT before_version + 1
+) AS chained WHERE version IS NOT before_version + 1
     OR (before_state IS NOT NULL AND before_state IS NOT from_state);
 
 -- name: guards — the existing triggers

@@ -23,7 +23,7 @@ FROM (
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     ORDER BY seq LIMIT :limit
-);
+) AS found;
 
 -- name: unread_json — the same with compact payloads, so that no JSON module loads; of a selection
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
@@ -48,7 +48,7 @@ FROM (
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
         AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
     ORDER BY seq LIMIT :limit
-);
+) AS found;
 
 -- name: first_left_out — the oldest unread message that a selection leaves out
 SELECT MIN(seq) AS seq FROM (
@@ -61,7 +61,7 @@ SELECT MIN(seq) AS seq FROM (
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
         AND NOT (type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent))
-);
+) AS found;
 
 -- name: count_after — the number of messages of a selection after a position, up to a limit
 SELECT COUNT(*) AS number FROM (
@@ -71,7 +71,7 @@ SELECT COUNT(*) AS number FROM (
     SELECT 1 FROM messages WHERE to_agent = :agent AND seq > :after
         AND type = COALESCE(:type, type) AND from_agent = COALESCE(:sender, from_agent)
     LIMIT :limit
-);
+) AS found;
 
 -- name: follow — every message after a position, to any addressee
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
@@ -112,7 +112,7 @@ FROM (
     FROM messages WHERE to_agent = :agent AND seq > :after
         AND (in_reply_to = :id OR correlation_id = :id)
     ORDER BY seq LIMIT 1
-);
+) AS found;
 
 -- name: inbox — unread messages to an agent, and those of others to all about its task
 -- A verdict on a former task, one that a later verdict replaced, and an answer that `ask` has
@@ -144,7 +144,7 @@ FROM (
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
         AND type NOT IN (SELECT value FROM json_each(:automatic))
     ORDER BY seq LIMIT :limit
-);
+) AS found;
 
 -- name: unanswered — messages to an agent without an answer: the unread ones, and all questions
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
@@ -236,16 +236,16 @@ FROM messages;
 -- name: readers — every known agent, with its cursor and its number of unread messages
 SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq, has_read,
     (SELECT COUNT(*) FROM (SELECT 1 FROM messages
-        WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to))
+        WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to) AS to_all)
     + (SELECT COUNT(*) FROM (SELECT 1 FROM messages
-        WHERE to_agent = agent_id AND seq > last_acked_seq LIMIT :count_to)) AS unread,
+        WHERE to_agent = agent_id AND seq > last_acked_seq LIMIT :count_to) AS to_it) AS unread,
     (SELECT MIN(ts_ms) FROM (
         SELECT ts_ms FROM (SELECT CAST(ts_ms AS INTEGER) AS ts_ms FROM messages
-            WHERE to_agent IS NULL AND seq > last_acked_seq ORDER BY seq LIMIT 1)
+            WHERE to_agent IS NULL AND seq > last_acked_seq ORDER BY seq LIMIT 1) AS to_all
         UNION ALL
         SELECT ts_ms FROM (SELECT CAST(ts_ms AS INTEGER) AS ts_ms FROM messages
-            WHERE to_agent = agent_id AND seq > last_acked_seq ORDER BY seq LIMIT 1)
-    )) AS oldest_ts_ms
+            WHERE to_agent = agent_id AND seq > last_acked_seq ORDER BY seq LIMIT 1) AS to_it
+    ) AS unread) AS oldest_ts_ms
 FROM (
     SELECT known.agent_id,
         COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0) AS last_acked_seq,
@@ -255,4 +255,4 @@ FROM (
         UNION SELECT worker_id FROM workers
     ) AS known LEFT JOIN cursors ON cursors.agent_id = known.agent_id
     WHERE known.agent_id IS NOT NULL
-) ORDER BY agent_id;
+) AS readers ORDER BY agent_id;

@@ -2,7 +2,7 @@
 INSERT INTO notifications (key, event, title, begun_at_ms)
 VALUES (:key, :event, :title, :now)
 ON CONFLICT (key) DO UPDATE SET begun_at_ms = :now, ended_at_ms = NULL, error = NULL
-WHERE error IS NOT NULL AND missed BETWEEN 1 AND :most - 1;
+WHERE notifications.error IS NOT NULL AND notifications.missed BETWEEN 1 AND :most - 1;
 
 -- name: end — an event was sent, or could not be
 UPDATE notifications SET ended_at_ms = :now, error = :error,

@@ -12,7 +12,7 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
         AS paused_at_ms,
     CASE WHEN r.id IS NOT NULL THEN r.request IS NOT NULL END AS can_repeat,
     CASE WHEN r.pid IS w.pid AND (r.ended_at_ms >= w.state_changed_at_ms
-        OR r.ended_at_ms AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END
+        OR r.ended_at_ms IS NOT NULL AND w.state = 'STALE' AND w.stale_from = 'WORKING') THEN r.reason END
         AS agent_end
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id

@@ -5,7 +5,7 @@ SELECT COUNT(*) AS number FROM (
         AND seq > COALESCE(
             (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     LIMIT :limit
-);
+) AS found;
 
 -- name: addressees — every addressee of a message on the bus
 -- A loose scan of the index on (to_agent, seq): one step per name.

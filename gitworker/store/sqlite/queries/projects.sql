@@ -47,10 +47,11 @@ INSERT INTO project_spending
 VALUES (:project, :agent, :model, MAX(0, :input_tokens), MAX(0, :output_tokens),
     MAX(0, :cached_tokens), :cost_usd)
 ON CONFLICT (project_id, agent, model) DO UPDATE SET
-    input_tokens = MAX(0, input_tokens + :input_tokens),
-    output_tokens = MAX(0, output_tokens + :output_tokens),
-    cached_tokens = MAX(0, cached_tokens + :cached_tokens),
-    cost_usd = COALESCE(cost_usd + :cost_usd, cost_usd, :cost_usd);
+    input_tokens = MAX(0, project_spending.input_tokens + :input_tokens),
+    output_tokens = MAX(0, project_spending.output_tokens + :output_tokens),
+    cached_tokens = MAX(0, project_spending.cached_tokens + :cached_tokens),
+    cost_usd = COALESCE(
+        project_spending.cost_usd + :cost_usd, project_spending.cost_usd, :cost_usd);
 
 -- name: spending — the reported cost of each project, and its tokens without one, by agent and model
 SELECT project_id AS name, agent, model, input_tokens, output_tokens, cached_tokens, cost_usd

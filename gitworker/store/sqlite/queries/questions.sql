@@ -33,7 +33,7 @@ SELECT id, is_late, reply FROM (
                 AND m.seq > (SELECT seq FROM messages WHERE id = q.message_id)
             ORDER BY m.seq LIMIT 1) AS reply
     FROM questions AS q INDEXED BY idx_questions_open WHERE q.state IN ('open', 'late')
-) WHERE is_late = 1 OR reply IS NOT NULL ORDER BY id;
+) AS found WHERE is_late OR reply IS NOT NULL ORDER BY id;
 
 -- name: answer — the answer to a question that has none
 UPDATE questions SET state = 'answered', answer = :answer, answered_by = :by,

@@ -1,10 +1,10 @@
 -- name: window — how many of the next messages up to a floor are old, and the end of that range
-SELECT COALESCE(SUM(old), 0) AS old, MAX(seq) AS last_seq,
+SELECT COUNT(*) FILTER (WHERE old) AS old, MAX(seq) AS last_seq,
     MIN(CASE WHEN old THEN seq END) AS first_old, MAX(CASE WHEN old THEN seq END) AS last_old
 FROM (
     SELECT seq, CAST(ts_ms AS INTEGER) < :cutoff_ms AS old
     FROM messages WHERE seq > :after AND seq < :floor ORDER BY seq LIMIT :limit
-);
+) AS found;
 
 -- name: old_messages — old messages after a position, oldest first
 -- Texts are cast, since a foreign program may have stored bytes.
@@ -30,7 +30,7 @@ FROM dead_letters WHERE id > :after AND dead_at_ms < :cutoff_ms ORDER BY id LIMI
 SELECT COUNT(*) AS number FROM dead_letters WHERE dead_at_ms < :cutoff_ms;
 
 -- name: delete_messages — delete messages by a JSON list of their positions
-DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(:seqs));
+DELETE FROM messages WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:seqs));
 
 -- name: delete_old — delete the next old messages
 DELETE FROM messages WHERE seq IN (
@@ -39,7 +39,7 @@ DELETE FROM messages WHERE seq IN (
 );
 
 -- name: delete_dead_letters — delete dead letters by a JSON list of their ids
-DELETE FROM dead_letters WHERE id IN (SELECT value FROM json_each(:ids));
+DELETE FROM dead_letters WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(:ids));
 
 -- name: delete_old_dead_letters — delete old dead letters
 DELETE FROM dead_letters WHERE dead_at_ms < :cutoff_ms;
@@ -69,7 +69,7 @@ SELECT MIN(seq) AS seq FROM (
     SELECT MIN(seq) AS seq FROM messages WHERE to_agent = :agent AND seq > :after
     UNION ALL
     SELECT MIN(seq) FROM messages WHERE to_agent IS NULL AND seq > :after
-);
+) AS found;
 
 -- name: first_addressed — the oldest message that was sent to an agent alone
 SELECT MIN(seq) AS seq FROM messages WHERE to_agent = :agent;
@@ -95,7 +95,7 @@ FROM archives WHERE step <> 'done' ORDER BY id;
 
 -- name: blob_refs — the blobs that a range of messages refers to
 SELECT DISTINCT CAST(payload_ref AS TEXT) AS ref
-FROM (SELECT payload_ref FROM messages WHERE seq > :after AND seq <= :until)
+FROM (SELECT payload_ref FROM messages WHERE seq > :after AND seq <= :until) AS found
 WHERE payload_ref IS NOT NULL;
 
 -- name: dead_blob_refs — the blobs that dead letters refer to
@@ -114,7 +114,8 @@ PRAGMA incremental_vacuum(200);
 SELECT CAST(value AS INTEGER) AS ts_ms FROM meta WHERE key = 'gitworker_upkeep_ms';
 
 -- name: first_upkeep — start the clock of upkeep
-INSERT OR IGNORE INTO meta (key, value) VALUES ('gitworker_upkeep_ms', CAST(:now AS TEXT));
+INSERT INTO meta (key, value) VALUES ('gitworker_upkeep_ms', CAST(:now AS TEXT))
+ON CONFLICT DO NOTHING;
 
 -- name: claim_upkeep — begin upkeep, unless another process was faster
 UPDATE meta SET value = CAST(:now AS TEXT)

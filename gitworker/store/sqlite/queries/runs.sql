@@ -71,8 +71,8 @@ SELECT seq, id, from_agent, payload, payload_ref FROM messages
 WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :limit;
 
 -- name: tally — the runs of a worker's task that answered for its work, and those that a limit ended
-SELECT COALESCE(SUM(outcome IN ('handed_in', 'sent_back')), 0) AS rounds,
-    COALESCE(SUM(outcome = 'waiting'), 0) AS limits
+SELECT COUNT(*) FILTER (WHERE outcome IN ('handed_in', 'sent_back')) AS rounds,
+    COUNT(*) FILTER (WHERE outcome = 'waiting') AS limits
 FROM runs WHERE worker_id = :worker AND task_id = :task;
 
 -- name: of_task — the runs of a task, oldest first
@@ -85,7 +85,7 @@ SELECT
     CASE :by WHEN 'task' THEN runs.task_id WHEN 'project' THEN COALESCE(tasks.project_id, 'default')
         ELSE COALESCE(runs.agent, 'command') END AS name,
     COUNT(*) AS runs, COUNT(*) - COUNT(DISTINCT runs.task_id) AS retries,
-    COALESCE(SUM(runs.outcome = 'failed'), 0) AS failed,
+    COUNT(*) FILTER (WHERE runs.outcome = 'failed') AS failed,
     SUM(COALESCE(runs.ended_at_ms, :now) - runs.started_at_ms) AS time_ms,
     COALESCE(SUM(runs.input_tokens), 0) AS input_tokens,
     COALESCE(SUM(runs.output_tokens), 0) AS output_tokens,

@@ -21,10 +21,10 @@ ORDER BY d.task_id, d.depends_on;
 
 -- name: leads_to — whether a task depends on another, directly or not
 WITH RECURSIVE needed(id) AS (
-    VALUES (:task)
+    SELECT depends_on FROM task_dependencies WHERE task_id = :task
     UNION SELECT d.depends_on FROM task_dependencies AS d JOIN needed ON d.task_id = needed.id
 )
-SELECT 1 AS found FROM needed WHERE id = :other LIMIT 1;
+SELECT 1 AS found WHERE :task = :other OR EXISTS (SELECT 1 FROM needed WHERE id = :other);
 
 -- name: insert — a dependency
 INSERT INTO task_dependencies (task_id, depends_on, until) VALUES (:task, :on, :until);

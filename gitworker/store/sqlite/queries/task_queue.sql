@@ -22,9 +22,8 @@ WITH RECURSIVE kinds(kind) AS (
             AND status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1)
         ORDER BY IFNULL(agent, '') || ' ' || capabilities LIMIT 1
     ) FROM kinds WHERE kinds.kind IS NOT NULL
-    LIMIT :limit
 )
-SELECT kind FROM kinds WHERE kind IS NOT NULL;
+SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT :limit;
 
 -- name: ready_of_kind — the tasks of one kind of a project that may start now, in their order
 SELECT id, title, priority, created_at_ms, position, project_id,

@@ -15,8 +15,9 @@ UPDATE published_tips SET oid = :new, updated_at_ms = :now WHERE ref = :ref AND 
 DELETE FROM published_tips WHERE ref = :ref;
 
 -- name: add_rewrite — a tip that we are about to create
-INSERT OR IGNORE INTO own_rewrites (ref, new_oid, old_oid, ts_ms)
-VALUES (:ref, :new_oid, :old_oid, :now);
+INSERT INTO own_rewrites (ref, new_oid, old_oid, ts_ms)
+VALUES (:ref, :new_oid, :old_oid, :now)
+ON CONFLICT DO NOTHING;
 
 -- name: rewrites_of — the tips of a ref that we created
 SELECT new_oid, old_oid FROM own_rewrites WHERE ref = :ref ORDER BY ts_ms;
