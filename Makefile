@@ -185,5 +185,5 @@ $(READY): pyproject.toml
 			exit 1; \
 		}; \
 	fi
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp,notify,ui,web]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,acp,fleet,notify,ui,web]'
 	@touch $@

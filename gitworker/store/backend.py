@@ -1,7 +1,7 @@
 """Access to the backend of the store; only this module knows which backend it is.
 
-A location is the path of bus.db. This module also gives access to features of this backend only:
-the full-text index of messages, and the triggers that guard states and logs.
+A location is the path of bus.db, or `postgresql://…#schema`. This module also gives access to the
+full-text index of messages, and to the triggers that guard states and logs.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ import os
 
 from gitworker.store.sqlite.migrate import create_database, open_database
 
+POSTGRES = ("postgresql://", "postgres://")
 TYPE_CHECKING = False  # on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from gitworker.paths import StatePaths
     from gitworker.store.api import SearchIndex, Store
+    from gitworker.store.postgres.database import PostgresDatabase
 
 
 def open_store(location: str) -> Store:
@@ -21,11 +25,19 @@ def open_store(location: str) -> Store:
 
     Raises Unavailable if it does not exist or cannot be used.
     """
+    if location.startswith(POSTGRES):
+        from gitworker.store.postgres.opening import open_postgres  # 100 ms, only in a fleet
+
+        return open_postgres(location)
     return open_database(location)
 
 
 def create_store(location: str) -> Store:
     """Open a store, or create it; safe against concurrent creators."""
+    if location.startswith(POSTGRES):
+        from gitworker.store.postgres.opening import create_postgres
+
+        return create_postgres(location)
     return create_database(location)
 
 
@@ -53,8 +65,12 @@ def open_search_index(location: str) -> SearchIndex:
     return search_index.SqliteSearchIndex(location)
 
 
-def expected_guards() -> dict[str, str]:
+def expected_guards(store: Store) -> dict[str, str]:
     """Return the texts of the triggers that guard states and logs, by name."""
+    if _is_on_postgres(store):
+        from gitworker.store.postgres import guards as postgres_guards
+
+        return postgres_guards.expected_guards()
     from gitworker.store.sqlite import guards  # only for fsck
 
     return guards.expected_guards()
@@ -62,13 +78,27 @@ def expected_guards() -> dict[str, str]:
 
 def restore_guards(store: Store, names: list[str]) -> None:
     """Create missing or changed guards again."""
+    if _is_on_postgres(store):
+        from gitworker.store.postgres import guards as postgres_guards
+
+        return postgres_guards.restore_guards(store, names)
     from gitworker.store.sqlite import guards
 
-    guards.restore_guards(store, names)
+    return guards.restore_guards(store, names)
 
 
 def restate(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
     """Set an entity's state to the one of its last transition, past the guards; for fsck only."""
+    if _is_on_postgres(store):
+        from gitworker.store.postgres import guards as postgres_guards
+
+        return postgres_guards.reset_state(store, machine, entity, state=state, version=version)
     from gitworker.store.sqlite import guards
 
-    guards.reset_state(store, machine, entity, state=state, version=version)
+    return guards.reset_state(store, machine, entity, state=state, version=version)
+
+
+def _is_on_postgres(store: Store) -> TypeGuard[PostgresDatabase]:
+    from gitworker.store.sqlite.database import Database
+
+    return not isinstance(store, Database)

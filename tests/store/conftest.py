@@ -7,6 +7,18 @@ import pytest
 
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database
+from tests.store.postgres import find_programs, run_server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The location of a database of a PostgreSQL server of these tests."""
+    pytest.importorskip("psycopg", reason="needs the extra `fleet`")
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("needs the programs of PostgreSQL")
+    with run_server(programs) as location:
+        yield location
 
 
 @pytest.fixture

@@ -42,7 +42,9 @@ def check_database(picture: Picture) -> Iterator[Finding]:
             "database_damaged", session.paths.database, f"the database is damaged: {text}",
             f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
         )  # fmt: skip
-    wrong = [name for name, sql in expected_guards().items() if present.get(name) != sql]
+    wrong = [
+        name for name, sql in expected_guards(session.store).items() if present.get(name) != sql
+    ]
     if wrong:
         names = ", ".join(sorted(wrong))
         yield Finding(

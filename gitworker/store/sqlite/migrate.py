@@ -18,7 +18,7 @@ from gitworker.store.sqlite.write_gate import WriteGate
 SCHEMA_VERSION = 8
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is created after the rows. No row of `meta` can disable it.
-_FREEZE = """
+FREEZE = """
 CREATE TRIGGER IF NOT EXISTS legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END"""
@@ -165,9 +165,14 @@ def _create_schema(database: Database) -> None:
     load_machines(database)
 
 
+def read_schema() -> str:
+    """Return the script that creates an empty database of our version."""
+    return _text("newest.sql")
+
+
 def guard_texts() -> list[str]:
     """Return the scripts that create an empty database of our version, with its guards."""
-    return [_text("newest.sql"), _FREEZE]
+    return [_text("newest.sql"), FREEZE]
 
 
 def _text(name: str) -> str:
@@ -187,7 +192,7 @@ def load_machines(database: Database) -> None:
                 " VALUES (:machine, :origin, :event, :target)",
                 {"machine": name, "origin": origin, "event": event, "target": target},
             )
-    database.execute(_FREEZE)
+    database.execute(FREEZE)
 
 
 def _keep_copy(database: Database, version: int) -> None:

@@ -1,6 +1,7 @@
 """A fresh store of each backend. These tests know a backend by its location only."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,18 @@ import pytest
 from gitworker.store.api import Store
 from gitworker.store.backend import create_store, open_store
 
-# Backend → makes the location of a store that does not exist yet.
-LOCATIONS: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: str(folder / "bus.db")}
+NUMBERS = count(1)
+BACKENDS = ("sqlite", "postgres")
 
 
-@pytest.fixture(params=list(LOCATIONS))
+@pytest.fixture(params=BACKENDS)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The location of a store of one backend, not created yet."""
-    return LOCATIONS[request.param](tmp_path)
+    make: dict[str, Callable[[], str]] = {
+        "sqlite": lambda: str(tmp_path / "bus.db"),
+        "postgres": lambda: f"{request.getfixturevalue('server')}#test{next(NUMBERS)}",
+    }
+    return make[request.param]()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -169,9 +170,9 @@ def test_a_waiting_reader_wakes(store: Store, location: str) -> None:
 
 
 @pytest.fixture
-def index(location: str) -> Iterator[SearchIndex]:
-    """An empty full-text index."""
-    opened = open_search_index(f"{location}-search")
+def index(tmp_path: Path) -> Iterator[SearchIndex]:
+    """An empty full-text index, which is a local file whatever the backend."""
+    opened = open_search_index(str(tmp_path / "search"))
     yield opened
     opened.close()
 

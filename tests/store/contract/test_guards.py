@@ -77,7 +77,7 @@ def test_a_repair_passes_the_guards(store: Store, location: str) -> None:
     """A repair can set a state, and leaves all guards in place."""
     restate(store, "worker", "auth", state="WORKING", version=7)
     assert load_worker(store, "auth").version == 7
-    restore_guards(store, list(expected_guards()))
+    restore_guards(store, list(expected_guards(store)))
     with pytest.raises(Conflict), store.write() as writer:
         insert_transition(writer, ASSIGN)
     open_store(location).close()

@@ -26,7 +26,12 @@ def query_text(name: str) -> str:
 def load_queries(room: str) -> dict[str, str]:
     """Return every query of a room's file."""
     with open(f"{_HERE}/{room}.sql", encoding="utf-8") as file:
-        blocks = file.read().split(_MARK)[1:]
+        return parse_queries(file.read())
+
+
+def parse_queries(text: str) -> dict[str, str]:
+    """Return every query of a file's text."""
+    blocks = text.split(_MARK)[1:]
     queries = {}
     for block in blocks:
         head, _, body = block.partition("\n")

@@ -1,0 +1,39 @@
+"""The location of a store on PostgreSQL: `postgresql://…#schema`, one schema per repository."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SCHEMES = ("postgresql://", "postgres://")
+DEFAULT_SCHEMA = "gitworker"
+NAME_MAX = 63  # PostgreSQL cuts longer names
+
+
+class Location(NamedTuple):
+    """A connection string of libpq, without a password in what is shown, and a schema."""
+
+    conninfo: str
+    schema: str
+
+    @property
+    def quoted_schema(self) -> str:
+        """Return the schema as an identifier of SQL."""
+        return '"' + self.schema.replace('"', '""') + '"'
+
+
+def is_location(text: str) -> bool:
+    """Return whether a location is one on PostgreSQL."""
+    return text.startswith(SCHEMES)
+
+
+def parse_location(text: str) -> Location:
+    """Return the parts of a location; raise Invalid if it is not one, or its schema too long."""
+    from gitworker.errors import Invalid
+
+    conninfo, _, schema = text.partition("#")
+    schema = schema or DEFAULT_SCHEMA
+    if not is_location(conninfo):
+        raise Invalid(f"{text} is not a location on PostgreSQL", "postgresql://host/database")
+    if len(schema.encode()) > NAME_MAX:
+        raise Invalid(f"the schema {schema[:20]}… has more than {NAME_MAX} bytes")
+    return Location(conninfo, schema)

@@ -1,0 +1,181 @@
+"""Translate the SQL of the store from SQLite's dialect to PostgreSQL's. Pure.
+
+The queries and the schema exist once. They keep to what both engines have, apart from the
+differences below, so that each has one text that can be read, and a change cannot be forgotten on
+one side. What cannot be translated has a text of its own in `queries.sql`.
+"""
+
+import re
+from typing import NamedTuple
+
+# A refusal of a guard, as an error of a class that PostgreSQL itself never raises.
+REFUSED_STATE = "GW001"
+# An insert of a transition needs this setting, which our connections have.
+WRITER_SETTING = "gitworker.writer"
+_STRING = re.compile(r"'(?:[^']|'')*'")
+_HIDDEN = re.compile(r"\x00(\d+)\x00")
+_COMMENT = re.compile(r"--[^\n]*")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_PLAIN = (
+    (re.compile(r"\bINDEXED BY \w+"), ""),
+    (re.compile(r"\bCROSS JOIN (\w+(?: AS \w+)?)\s+ON\b"), r"JOIN \1 ON"),
+    (re.compile(r"\bIS NOT\b(?!\s+(?:NULL|DISTINCT))"), "IS DISTINCT FROM"),
+    (re.compile(r"\bIS\b(?!\s+(?:NOT|NULL|DISTINCT))"), "IS NOT DISTINCT FROM"),
+    (re.compile(r"\bIFNULL\("), "COALESCE("),
+    (re.compile(r"\bjson_each\("), "each_json("),
+    (re.compile(r"\bAS INTEGER\)"), "AS BIGINT)"),
+    (re.compile(r"\bLIMIT (:\w+|\d+ \* :\w+)"), r"LIMIT NULLIF(GREATEST(\1, -1), -1)"),
+)
+_EXTREME = re.compile(r"\b(MAX|MIN)\(")
+_TYPES = (
+    (re.compile(r"\bINTEGER PRIMARY KEY AUTOINCREMENT\b"), "BIGINT PRIMARY KEY"),
+    (re.compile(r"\bINTEGER\b"), "BIGINT"),
+    (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
+    (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),  # ordered by bytes, as in SQLite
+    (re.compile(r"\)\s*WITHOUT ROWID;"), ");"),
+    (re.compile(r",\s*CHECK \(typeof\(\w+\) = [^)]*\)"), ""),
+)  # fmt: skip
+_NUMBERED = re.compile(r"CREATE TABLE (\w+) \(\s+(\w+) INTEGER PRIMARY KEY AUTOINCREMENT\b")
+_TRIGGER = re.compile(
+    r"CREATE TRIGGER (?:IF NOT EXISTS )?(?P<name>\w+)\s+(?P<time>BEFORE|AFTER)\s+"
+    r"(?P<event>INSERT|DELETE|UPDATE(?: OF [\w, ]+?)?)\s+ON (?P<table>\w+)"
+    r"(?:\s+WHEN (?P<when>.*?))?\s+BEGIN\n(?P<body>.*?)\nEND;?",
+    re.DOTALL,
+)
+_RAISE = re.compile(
+    r"SELECT RAISE\(ABORT, 'gitworker: (?P<why>[^']*)'\)(?:\s+WHERE (?P<when>.*))?$", re.DOTALL
+)
+_WRITER = re.compile(r"SELECT only_gitworker_inserts_transitions\(\)$")
+
+
+class Guard(NamedTuple):
+    """The function of a trigger in PL/pgSQL, and the statement for the trigger that calls it."""
+
+    function: str
+    trigger: str
+
+
+def query_of(text: str) -> str:
+    """Return a query with the parameters of psycopg: `:name` becomes `%(name)s`."""
+    hidden, strings = _hide(_COMMENT.sub("", text))
+    plain = _PARAMETER.sub(r"%(\1)s", _plain(hidden).replace("%", "%%"))
+    return _show(plain, [one.replace("%", "%%") for one in strings]).strip().rstrip(";")
+
+
+def schema_of(text: str) -> list[str]:
+    """Return the statements of a schema for its tables, indexes and rows, without guards."""
+    tables = _COMMENT.sub("", _TRIGGER.sub("", text))
+    hidden, strings = _hide(tables)
+    hidden = _plain(hidden)
+    for pattern, other in _TYPES:
+        hidden = pattern.sub(other, hidden)
+    made = _show(hidden, strings)
+    statements = [one.strip() for one in made.split(";\n") if one.strip()]
+    counters = [f"INSERT INTO row_numbers VALUES ('{one[1]}', 0)" for one in _numbered(text)]
+    return [*statements, *counters]
+
+
+def guards_of(text: str) -> dict[str, Guard]:
+    """Return the triggers of a schema by name, and those that number rows."""
+    made = {f"a_number_{one[1]}": _numbering(one[1], one[2]) for one in _numbered(text)}
+    return made | {one["name"]: _guard_of(one) for one in _TRIGGER.finditer(text)}
+
+
+def _numbered(text: str) -> list[re.Match[str]]:
+    return list(_NUMBERED.finditer(text))
+
+
+def _numbering(table: str, column: str) -> Guard:
+    """Return the trigger that numbers the rows of a table without gaps, as AUTOINCREMENT does.
+
+    A sequence would leave a gap for each transaction that is rolled back. `a_` comes first among
+    the triggers, so that the guards see the number.
+    """
+    name = f"a_number_{table}"
+    function = (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$\nBEGIN\n"
+        f"IF NEW.{column} IS NULL THEN\n"
+        f"UPDATE row_numbers SET last = last + 1 WHERE name = '{table}'"
+        f" RETURNING last INTO NEW.{column};\nELSE\n"
+        f"UPDATE row_numbers SET last = NEW.{column}"
+        f" WHERE name = '{table}' AND last < NEW.{column};\nEND IF;\n"
+        f"PERFORM set_config('gitworker.last_row', NEW.{column}::text, true);\n"
+        "RETURN NEW;\nEND $$"
+    )
+    trigger = (
+        f"CREATE TRIGGER {name} BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()"
+    )
+    return Guard(function, trigger)
+
+
+def _guard_of(found: re.Match[str]) -> Guard:
+    statements = [_guard_statement(one.strip()) for one in _statements(found["body"])]
+    body = "\n".join(statements)
+    if found["when"]:
+        body = f"IF ({_translated(found['when'])}) THEN\n{body}\nEND IF;"
+    row = "OLD" if found["event"] == "DELETE" else "NEW"
+    function = (
+        f"CREATE OR REPLACE FUNCTION {found['name']}() RETURNS trigger LANGUAGE plpgsql AS $$\n"
+        f"BEGIN\n{body}\nRETURN {row};\nEND $$"
+    )
+    trigger = (
+        f"CREATE TRIGGER {found['name']} {found['time']} {found['event']} ON {found['table']}"
+        f" FOR EACH ROW EXECUTE FUNCTION {found['name']}()"
+    )
+    return Guard(function, trigger)
+
+
+def _guard_statement(text: str) -> str:
+    """Return one statement of a trigger; a refusal becomes a RAISE."""
+    refusal = _RAISE.match(text)
+    if refusal is not None:
+        raised = f"RAISE EXCEPTION '{refusal['why']}' USING ERRCODE = '{REFUSED_STATE}';"
+        when = refusal["when"]
+        return f"IF ({_translated(when)}) THEN {raised} END IF;" if when else raised
+    if _WRITER.match(text):
+        why = "only gitworker inserts transitions"
+        return (
+            f"IF current_setting('{WRITER_SETTING}', true) IS DISTINCT FROM 'on' THEN"
+            f" RAISE EXCEPTION '{why}' USING ERRCODE = '{REFUSED_STATE}'; END IF;"
+        )
+    return f"{_translated(text)};"
+
+
+def _statements(body: str) -> list[str]:
+    """Return the statements of a trigger's body; no text in them has a semicolon."""
+    return [one for one in body.split(";") if one.strip()]
+
+
+def _translated(text: str) -> str:
+    hidden, strings = _hide(text)
+    return _show(_plain(hidden), strings)
+
+
+def _hide(text: str) -> tuple[str, list[str]]:
+    """Return a text with a mark in the place of each string, and the strings."""
+    strings = _STRING.findall(text)
+    numbers = iter(range(len(strings)))
+    return _STRING.sub(lambda _: f"\0{next(numbers)}\0", text), strings
+
+
+def _show(text: str, strings: list[str]) -> str:
+    return _HIDDEN.sub(lambda found: strings[int(found[1])], text)
+
+
+def _plain(text: str) -> str:
+    """Translate a text without strings."""
+    for pattern, other in _PLAIN:
+        text = pattern.sub(other, text)
+    return _EXTREME.sub(lambda found: _extreme(text, found), text)
+
+
+def _extreme(text: str, found: re.Match[str]) -> str:
+    """Return GREATEST or LEAST for MAX or MIN of several values of one row."""
+    depth = 0
+    for sign in text[found.end() :]:
+        if sign == "," and depth == 0:
+            return "GREATEST(" if found[1] == "MAX" else "LEAST("
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth < 0:
+            break
+    return found[0]
