@@ -249,7 +249,8 @@ def test_bytes_for_texts_stop_no_reader(state: StatePaths, store: Database, colu
         assert lines_[0][name] == "\x01\ufffdA"
     for found in (unread_messages(store, "x", limit=9), messages_after(store, 0, limit=9)):
         assert found[-1].id == "after"
-        assert not [value for message in found for value in message if isinstance(value, bytes)]
+        stored = [getattr(one, name) for one in found for name in one.__slots__]
+        assert not [value for value in stored if isinstance(value, bytes)]
         assert [message_fields(one, blobs=state.blobs)["seq"] for one in found][-1] == 2
     row = store.row("messages.by_seq", seq=1)
     assert row is not None

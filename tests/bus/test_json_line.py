@@ -22,15 +22,24 @@ def test_a_log_line_has_every_column(
     to: str | None, task: str | None, payload: str | bytes | None
 ) -> None:
     """A line of bus.jsonl has the columns of the table in order; bytes are read as text."""
-    message = StoredMessage(7, "id", -5, "from", to, "type", task, None, payload, None)
+    row = {
+        "seq": 7, "id": "id", "ts_ms": -5, "from_agent": "from", "to_agent": to, "type": "type",
+        "correlation_id": task, "in_reply_to": None, "payload": payload, "payload_ref": None,
+    }  # fmt: skip
+    message = StoredMessage(row)
     line = log_line(message)
-    expected = message._asdict() | {"payload": message.text}
+    expected = row | {"payload": message.text}
     assert line == json.dumps(expected, ensure_ascii=False, separators=(",", ":"))
 
 
 def test_a_polled_line_holds_its_payload_as_json() -> None:
     """`msg poll` prints the payload as JSON, and the fault of one that cannot be read."""
-    message = StoredMessage(7, 'i"d', 1500, "from", None, "type", None, None, None, None)
+    row = {
+        "seq": 7, "id": 'i"d', "ts_ms": 1500, "from_agent": "from", "to_agent": None,
+        "type": "type", "correlation_id": None, "in_reply_to": None, "payload": None,
+        "payload_ref": None,
+    }  # fmt: skip
+    message = StoredMessage(row)
     found = json.loads(polled_line(message, '{"a":[1]}', None))
     assert (found["id"], found["ts"], found["payload"]) == (
         'i"d', "1970-01-01T00:00:01.500Z", {"a": [1]},

@@ -20,7 +20,6 @@ from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.errors import Conflict
 from gitworker.paths import ENXIO
 from gitworker.store.messages.log_positions import (
-    LogLine,
     LogPosition,
     count_after,
     exported_seq,
@@ -36,6 +35,7 @@ TYPE_CHECKING = False  # this module is on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Store
+    from gitworker.store.messages.log_positions import LogLine
 
 WAIT_MS = 2000  # an export takes milliseconds, except the first one of a large bus
 BATCH = 500
@@ -99,7 +99,7 @@ def read_lines(reader: Reader, log: str, after: int, *, limit: int = BATCH) -> l
     if log == TRANSITIONS:
         return transition_lines(reader, after, limit=limit)
     messages = messages_after(reader, after, limit=limit)
-    return [LogLine(message.seq, log_line(message).encode()) for message in messages]
+    return [(message.seq, log_line(message).encode()) for message in messages]
 
 
 def trim_bus_log(store: Store, paths: StatePaths) -> None:
@@ -156,7 +156,7 @@ class Export:
                     return
                 text = _joined(lines)
                 _write_all(file, text)
-                after, size = lines[-1].seq, size + len(text)
+                after, size = lines[-1][0], size + len(text)
                 self.record(after, size)
         finally:
             os.close(file)
@@ -202,16 +202,16 @@ def _copy(store: Store, file: int, position: tuple[int, int], until: int) -> tup
     after, size = position
     while True:
         with store.read() as reader:
-            lines = [line for line in read_lines(reader, BUS, after) if line.seq <= until]
+            lines = [line for line in read_lines(reader, BUS, after) if line[0] <= until]
         if not lines:
             return after, size
         text = _joined(lines)
         _write_all(file, text)
-        after, size = lines[-1].seq, size + len(text)
+        after, size = lines[-1][0], size + len(text)
 
 
 def _joined(lines: list[LogLine]) -> bytes:
-    found = [one.line + b"\n" for one in lines if one.line is not None]
+    found = [line + b"\n" for _, line in lines if line is not None]
     return b"".join(found).decode("utf-8", "replace").encode()
 
 

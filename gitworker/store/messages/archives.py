@@ -69,7 +69,7 @@ def old_messages(
     rows = reader.rows(
         "retention.old_messages", after=after, until=until, cutoff_ms=cutoff_ms, limit=limit
     )
-    return [StoredMessage(**row) for row in rows]
+    return [StoredMessage(row) for row in rows]
 
 
 def old_dead_letters(

@@ -27,13 +27,13 @@ def inbox_messages(
     rows = reader.rows(
         "messages.inbox", agent=agent, task=task, automatic=f"[{left_out}]", limit=limit
     )
-    return [StoredMessage(**row) for row in rows]
+    return [StoredMessage(row) for row in rows]
 
 
 def unanswered_messages(reader: Reader, agent: str, *, limit: int) -> list[StoredMessage]:
     """Return the oldest unanswered messages to an agent: the unread ones, and all questions."""
     rows = reader.rows("messages.unanswered", agent=agent, limit=limit)
-    return [StoredMessage(**row) for row in rows]
+    return [StoredMessage(row) for row in rows]
 
 
 def last_hand_in(reader: Reader, worker: str, task: str | None) -> int:
@@ -61,5 +61,5 @@ def newest_commit(reader: Reader, worker: str, task: str | None) -> Oid | None:
 def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessage | None:
     """Return the verdict on a worker's last hand-in of a task; None if it is still open."""
     row = reader.row("messages.newest_verdict", worker=worker, task=task)
-    found = None if row is None else StoredMessage(**row)
+    found = None if row is None else StoredMessage(row)
     return found if found is not None and found.to_agent == worker else None
