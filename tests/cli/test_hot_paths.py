@@ -17,8 +17,7 @@ from tests.conftest import git
 
 # The modules that a frequent command may import beyond those of a bare interpreter.
 SHARED = {
-    "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
-    "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
+    "__future__", "apsw", "fcntl", "select", "encodings.ascii",
     "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.notify_followers",
     "gitworker.bus.caller", "gitworker.bus.caller.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",

@@ -253,3 +253,34 @@ def _waits_for(bus: Path, pid: int) -> bool:
     except OSError:
         return False
     return Path(f"{bus}-gate") in links
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("from collections.abc import Mapping", "False False"),
+        ("import collections.abc\nMapping = collections.abc.Mapping", "False False"),
+        ("from collections.abc import Mapping\nfrom collections import deque", "True False"),
+        ("raise ImportError", "False False"),
+    ],
+)
+def test_the_driver_is_imported_without_a_package_around_one_class(
+    tmp_path: Path, source: str, wanted: str
+) -> None:
+    """The stand-in for `collections` is gone after the import, and one that needs more gets all."""
+    (tmp_path / "apsw.py").write_text(source)
+    program = """
+import sys
+try:
+    import gitworker.store.sqlite
+except ImportError:
+    pass
+print("collections" in sys.modules, "collections.abc" in sys.modules)
+import collections.abc
+assert issubclass(collections.OrderedDict, collections.abc.Mapping)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == wanted
