@@ -20,8 +20,7 @@ import traceback
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.paths import open_regular
-from gitworker.proc import open_streams
+from gitworker.paths import open_regular, open_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from gitworker.errors import READ_ONLY, Naming, Unavailable
-from gitworker.rules_text import quoted
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ def misplaced_text(path: str) -> str:
 def misplaced_hint(path: str) -> str:
     """Return the repair command; a file in the database's place must be moved by a person."""
     if os.path.basename(path) == DATABASE:
+        from gitworker.rules_text import quoted  # only for a damaged state directory
+
         return f"mv {quoted(path)} {quoted(path)}.found   # then restore {DATABASE} from a copy"
     return "git worker fsck --repair"
 
@@ -171,6 +172,20 @@ def open_regular(path: str, flags: int, mode: int = 0o666) -> int:
         return fd
     os.close(fd)
     raise OSError(ENXIO, "not a regular file", path)
+
+
+def open_streams() -> None:
+    """Open every closed standard stream on /dev/null, so that no other file gets its number.
+
+    They are opened in the wrong direction: reading and writing still fail, as on a closed stream,
+    so no output counts as delivered. Call it before any file is opened; it costs three system
+    calls.
+    """
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:  # the lowest free number is this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY if fd else os.O_WRONLY), True)
 
 
 def require_repository(

@@ -105,20 +105,6 @@ class Running:
             self._pid = 0
 
 
-def open_streams() -> None:
-    """Open every closed standard stream on /dev/null, so that no other file gets its number.
-
-    They are opened in the wrong direction: reading and writing still fail, as on a closed stream,
-    so no output counts as delivered. Call it before any file is opened; it costs three system
-    calls.
-    """
-    for fd in (0, 1, 2):
-        try:
-            fcntl.fcntl(fd, fcntl.F_GETFD)
-        except OSError:  # the lowest free number is this one
-            os.set_inheritable(os.open(os.devnull, os.O_RDONLY if fd else os.O_WRONLY), True)
-
-
 def run(
     argv: Sequence[str],
     *,

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
-from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
-from gitworker.model.message import MessageType
 from gitworker.store.claims import forget_grant, lost_claims, renew_claims
 from gitworker.store.heartbeats import find_heartbeat, record_heartbeat, renew_heartbeat
 from gitworker.store.messages.mailbox import (
@@ -66,6 +64,9 @@ def send_heartbeat(
         now = _record(writer, worker, sign, (before, task))
         renew_claims(writer, worker, setting_ms=lease_ms)
         if blocks:
+            from gitworker.bus.message_ids import new_id  # 0.5 ms, not for every heartbeat
+            from gitworker.model.message import MessageType
+
             message = NewMessage(
                 new_id(),
                 MessageType.TASK_BLOCKED,

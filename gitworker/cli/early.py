@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 
 from gitworker.cli.command_list import ALIASES, COMMANDS
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 WITHOUT_REPOSITORY = frozenset({"completion", "config", "help", "shell-init", "validate"})
 HELP = frozenset({"-h", "--help"})
-# Garbage collection during the imports frees nothing and costs 4 % of a short command.
-COLLECT_AFTER = 50_000
 
 
 def prefetch_opening(words: Sequence[str]) -> OpeningAnswers | None:
@@ -25,7 +22,6 @@ def prefetch_opening(words: Sequence[str]) -> OpeningAnswers | None:
 
     Guesses from the words alone. `app.open_session` asks later if nothing was started here.
     """
-    gc.set_threshold(COLLECT_AFTER)
     verb = words[0] if words else ""
     known = verb in ALIASES or any(verb in section for section in COMMANDS.values())
     if not known or verb in WITHOUT_REPOSITORY or HELP.intersection(words):

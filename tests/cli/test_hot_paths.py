@@ -17,48 +17,60 @@ from tests.conftest import git
 
 # The modules that a frequent command may import beyond those of a bare interpreter.
 SHARED = {
-    "__future__", "apsw", "fcntl", "select", "encodings.ascii",
-    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.notify_followers",
+    "__future__", "apsw", "fcntl", "gc", "encodings.ascii",
+    "gitworker", "gitworker.__main__", "gitworker.bus",
     "gitworker.bus.caller", "gitworker.bus.caller.identity", "gitworker.cli", "gitworker.cli.hot",
-    "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
-    "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
-    "gitworker.bus.files", "gitworker.bus.following", "gitworker.bus.limits",
-    "gitworker.rules_text",
-    "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
-    "gitworker.store.backend", "gitworker.store.messages",
-    "gitworker.store.messages.mailbox", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
+    "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place",
+    "gitworker.clock", "gitworker.errors", "gitworker.model", "gitworker.bus.limits",
+    "gitworker.model.ids", "gitworker.paths", "gitworker.store", "gitworker.store.backend",
+    "gitworker.store.sqlite", "gitworker.store.sqlite.database",
     "gitworker.store.sqlite.write_gate", "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
-BEAT = {
-    "gitworker.bus.heartbeat_message",
-    "gitworker.bus.files.state_file_heartbeat", "gitworker.bus.files.timed_lock",
-    "gitworker.bus.message_ids",
-    "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
-    "gitworker.store.heartbeats", "gitworker.store.rules_leases",
+PRINT = {"gitworker.cli.output", "gitworker.rules_text"}
+NOTIFY = {
+    *PRINT, "gitworker.bus.files", "gitworker.bus.files.export", "gitworker.bus.files.json_line",
+    "gitworker.bus.files.timed_lock", "gitworker.bus.following",
+    "gitworker.bus.following.notify_followers", "gitworker.store.messages",
+    "gitworker.store.messages.log_positions", "gitworker.store.messages.mailbox",
 }  # fmt: skip
-SEND = {
-    "gitworker.bus.blobs", "gitworker.bus.files.export", "gitworker.bus.files.json_line",
-    "gitworker.bus.files.timed_lock", "gitworker.bus.message_ids",
+SIGN = {
+    "gitworker.bus.files", "gitworker.bus.heartbeat_message",
+    "gitworker.bus.files.state_file_heartbeat", "gitworker.bus.files.timed_lock",
+    "gitworker.store.claims", "gitworker.store.heartbeats", "gitworker.store.messages",
+    "gitworker.store.messages.mailbox", "gitworker.store.rules_leases",
+}  # fmt: skip
+BEAT = SIGN | PRINT | {"gitworker.cli.hot.heartbeat", "gitworker.cli.hot.words"}
+SEND = NOTIFY | {
+    "gitworker.bus.blobs", "gitworker.bus.message_ids", "gitworker.cli.hot.words",
     "gitworker.bus.limits.back_pressure", "gitworker.bus.rules_message",
     "gitworker.bus.limits.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
-    "gitworker.model.message", "gitworker.store.messages.log_positions",
-    "gitworker.store.messages.pressure",
+    "gitworker.model.message", "gitworker.store.messages.pressure",
 }  # fmt: skip
-POLL = {
-    "gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.bus.files.json_line",
-    "gitworker.cli.hot.poll", "gitworker.processes", "gitworker.processes.jobs",
+POLL = PRINT | {
+    "gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.bus.files",
+    "gitworker.bus.files.json_line", "gitworker.bus.following",
+    "gitworker.bus.following.notify_followers", "gitworker.cli.hot.poll",
+    "gitworker.cli.hot.words", "gitworker.proc", "gitworker.processes",
+    "gitworker.processes.jobs", "gitworker.store.messages", "gitworker.store.messages.mailbox",
+    "select",
 }  # fmt: skip
-HOOK = BEAT - {"gitworker.cli.hot.heartbeat"} | {
+SILENT = {
     "gitworker.agents", "gitworker.agents.hooks",
     "gitworker.agents.hooks.hook_context",
     "gitworker.agents.hooks.respond", "gitworker.agents.hooks.rules_dialects",
     "gitworker.agents.hooks.rules_session", "gitworker.agents.hooks.unread_mail",
-    "gitworker.bus.files.json_line", "gitworker.cli.hot.hook", "gitworker.store.messages.inboxes",
-    "gitworker.store.records", "gitworker.store.records.agent_hooks",
+    "gitworker.cli.hot.hook", "gitworker.store.claims", "gitworker.store.records",
+    "gitworker.store.records.agent_hooks", "gitworker.store.rules_leases", "select",
+    "gitworker.model.message", "gitworker.store.messages", "gitworker.store.messages.inboxes",
+}  # fmt: skip
+HOOK = SILENT | SIGN
+ANSWER = PRINT | {
+    "gitworker.agents.hooks.texts", "gitworker.bus.files", "gitworker.bus.files.json_line",
+    "gitworker.store.messages.mailbox", "gitworker.store.records.runs",
 }  # fmt: skip
 STOP = {
-    "gitworker.agents.hooks.stop_gate", "gitworker.repo",
+    "gitworker.agents.hooks.stop_gate", "gitworker.proc", "gitworker.repo", "gitworker.rules_text",
     "gitworker.repo.plumbing", "gitworker.repo.plumbing.git",
     "gitworker.repo.plumbing.git_environment", "gitworker.repo.status",
     "gitworker.repo.status.checkout_status", "gitworker.repo.status.special_files",
@@ -72,11 +84,7 @@ HOT: dict[tuple[str, ...], set[str]] = {
     ("hook", "PostToolUse"): HOOK,
     ("hook", "UserPromptSubmit"): HOOK,
     ("hook", "Stop"): HOOK | STOP,
-    ("hook", "Notification"): HOOK
-    | {
-        "gitworker.bus.files.export",
-        "gitworker.store.messages.log_positions",
-    },
+    ("hook", "Notification"): HOOK | NOTIFY | {"gitworker.bus.message_ids"},
     ("msg", "poll"): POLL,
     ("msg", "poll", "--no-ack", "--limit", "3", "--as", "auth"): POLL,
     ("msg", "poll", "--mine", "--type", "x-note", "--from=hq"): POLL,
@@ -128,11 +136,11 @@ def test_a_session_begins_with_little(
     ok(worktree, "start", "--pid", str(scene.agent_pid))
     if is_supervised:
         monkeypatch.setenv("GITWORKER_WORKTREE", str(worktree))
-    more = {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
+    more = set()
     if not is_supervised:
         more |= {"gitworker.liveness", "gitworker.liveness.process_origin"}
         more |= {"gitworker.processes", "gitworker.processes.table"}
-    assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - more == set()
+    assert imported(worktree, "hook", "SessionStart") - SHARED - HOOK - ANSWER - more == set()
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PostToolUse"])
@@ -141,27 +149,29 @@ def test_work_begins_with_little(scene: Scene, event: str) -> None:
     worktree = scene.spawn("auth", "t1")
     more = {
         "gitworker.agents.hooks.begin_work", "gitworker.liveness", "gitworker.liveness.processes",
-        "gitworker.processes", "gitworker.processes.jobs", "gitworker.processes.table",
+        "gitworker.proc", "gitworker.processes", "gitworker.processes.jobs",
+        "gitworker.processes.table",
     }  # fmt: skip
     if event == "SessionStart":
-        more |= {"gitworker.agents.hooks.texts", "gitworker.store.records.runs"}
+        more |= ANSWER
     assert imported(worktree, "hook", event) - SHARED - HOOK - more == set()
 
 
-def test_messages_come_with_little(scene: Scene) -> None:
-    """A hook that carries a message to the agent imports no parser and no view for people."""
+def test_messages_come_with_little(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook that carries a message to the agent imports no parser, a silent one not even mail."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(now_ms()))  # the heartbeat stays new
     worktree = scene.working()
     ok(worktree, "heartbeat")
     ok(scene.root, "send", "auth", "Use port 8080")
     more = {
-        "math", "gitworker.agents.hooks.texts", "gitworker.bus.blobs",
+        "math", "gitworker.bus.blobs", "gitworker.bus.following",
         "gitworker.bus.following.message_fields", "gitworker.bus.rules_message",
         "gitworker.observe", "gitworker.observe.inbox", "gitworker.observe.inbox.read_messages",
         "gitworker.observe.inbox.rules_comments", "gitworker.observe.inbox.rules_messages",
-        "gitworker.store.records.runs", "_json",
+        "_json",
     }  # fmt: skip
-    assert imported(worktree, "hook", "PostToolUse") - SHARED - HOOK - more == set()
-    assert "gitworker.observe.inbox.read_messages" not in imported(worktree, "hook", "PostToolUse")
+    assert imported(worktree, "hook", "PostToolUse") - SHARED - SILENT - ANSWER - more == set()
+    assert imported(worktree, "hook", "PostToolUse") - SHARED - SILENT == set()
 
 
 def test_waiting_imports_little(scene: Scene) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitworker.agents.hooks.rules_dialects import CONTEXT, PLAIN, SILENT
-from gitworker.bus.files.json_line import json_value
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -55,20 +54,14 @@ class HookContext:
 
 
 class News:
-    """The facts of a worker at one moment, its unread messages and the claims that it has lost.
+    """The facts of a worker at one moment, its unread messages and the claims that it has lost."""
 
-    `interrupted`: a sign of work brings the worker back to work.
-    """
+    __slots__ = ("facts", "lost", "mail")
 
-    __slots__ = ("facts", "interrupted", "lost", "mail")
-
-    def __init__(
-        self, facts: HookFacts, mail: list[StoredMessage], lost: list[str], *, interrupted: bool
-    ) -> None:
+    def __init__(self, facts: HookFacts, mail: list[StoredMessage], lost: list[str]) -> None:
         self.facts = facts
         self.mail = mail
         self.lost = lost
-        self.interrupted = interrupted
 
 
 class Answer:
@@ -99,6 +92,8 @@ def answer_of(event: AgentEvent, text: str) -> str:
         return ""
     if event.form == PLAIN:
         return text
+    from gitworker.bus.files.json_line import json_value
+
     if event.form == CONTEXT:
         return (
             f'{{"hookSpecificOutput": {{"hookEventName": {json_value(event.name)},'

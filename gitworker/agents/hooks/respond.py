@@ -14,7 +14,6 @@ from gitworker.agents.hooks.rules_dialects import (
     START,
     STOP,
     WAITING,
-    AgentEvent,
 )
 from gitworker.agents.hooks.rules_session import (
     FORGOTTEN,
@@ -26,11 +25,14 @@ from gitworker.agents.hooks.rules_session import (
     waits_for_work,
 )
 from gitworker.agents.hooks.unread_mail import mail_text, read_mail, read_upto
-from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
 from gitworker.errors import Conflict
 from gitworker.store.claims import lost_claims
-from gitworker.store.messages.mailbox import acknowledge_message, is_interrupted
-from gitworker.store.records.agent_hooks import HookFacts, find_hook_facts, remember
+from gitworker.store.records.agent_hooks import find_hook_facts, remember
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from gitworker.agents.hooks.rules_dialects import AgentEvent
+    from gitworker.store.records.agent_hooks import HookFacts
 
 
 def respond(context: HookContext, event: AgentEvent) -> Answer | None:
@@ -46,7 +48,6 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
             facts,
             read_mail(reader, context.worker, facts),
             [name for name, _ in lost_claims(reader, context.worker)],
-            interrupted=is_interrupted(reader, context.worker),
         )
     before = facts.memory
     has_forgotten = facts.reason == FORGOTTEN and event.meaning == PROMPT
@@ -77,6 +78,8 @@ def respond(context: HookContext, event: AgentEvent) -> Answer | None:
 def acknowledge(context: HookContext, answer: Answer) -> None:
     """Record that the agent has read the messages of an answer."""
     if answer.upto is not None:
+        from gitworker.store.messages.mailbox import acknowledge_message
+
         acknowledge_message(context.store, context.worker, answer.upto, now=clock.now_ms())
 
 
@@ -90,13 +93,20 @@ def _send_beat(context: HookContext, news: News, meaning: str) -> bool:
     )  # fmt: skip
     if due is None:
         return False
+    from gitworker.bus.heartbeat_message import (  # 1 ms, for at most one event in five seconds
+        HeartbeatReport,
+        send_heartbeat,
+    )
+
     if due.status is not None:
         facts.set_status = due.status
     sign = HeartbeatReport(due.status)
     has_published = send_heartbeat(
         context.store, context.paths, worker=context.worker, sign=sign, lease_ms=context.lease_ms
     )
-    if is_sign_of_work(meaning) and waits_for_work(facts.state, is_interrupted=news.interrupted):
+    if is_sign_of_work(meaning) and waits_for_work(
+        facts.state, is_interrupted=facts.is_interrupted
+    ):
         from gitworker.agents.hooks.begin_work import is_due  # 3 ms, until the work has begun
 
         if is_due(context.paths, context.worker, facts.version):
@@ -156,7 +166,7 @@ def _begin_work(context: HookContext, news: News) -> None:
 def _refused_text(context: HookContext, news: News) -> str:
     """Return the refusal to begin the work, once; the end of this turn does not repeat it."""
     facts = news.facts
-    if not waits_for_work(facts.state, is_interrupted=news.interrupted):
+    if not waits_for_work(facts.state, is_interrupted=facts.is_interrupted):
         return ""
     from gitworker.agents.hooks.begin_work import take_refusal  # 3 ms, until the work has begun
 
@@ -174,6 +184,8 @@ def _lost_text(context: HookContext, news: News) -> str:
     facts.lost = "\n".join(name for name in news.lost if name == facts.task_id)
     if known.issuperset(news.lost):
         return ""
+    from gitworker.bus.heartbeat_message import require_claims_kept
+
     try:
         require_claims_kept(context.store, context.worker)
     except Conflict as error:

@@ -10,6 +10,7 @@ import signal
 
 from gitworker import proc
 from gitworker.agents.process.copy_output import Pump
+from gitworker.paths import open_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _wait(read: int, inherit: Callable[[], None], keep: Sequence[int]) -> None:
         for fd in (*sorted({read, *keep}), os.sysconf("SC_OPEN_MAX")):
             os.closerange(low, fd)
             low = fd + 1
-        proc.open_streams()
+        open_streams()
         if not os.read(read, 1):
             inherit()
     finally:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
-from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
-from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths
 from gitworker.store.backend import open_store
@@ -46,6 +44,8 @@ class HotContext:
     def notify(self) -> None:
         """Update the log files and wake the followers; only warn of a failure."""
         from gitworker.bus.files.export import export_logs  # 2 ms; most hot verbs publish nothing
+        from gitworker.bus.following.notify_followers import notify_followers
+        from gitworker.cli.output import narrate
 
         try:
             export_logs(self.store, self.paths)

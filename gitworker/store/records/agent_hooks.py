@@ -14,13 +14,14 @@ class HookFacts:
     """A worker as its agent's hooks see it.
 
     `status` and `beat_ms` are those of its last heartbeat. `cursor` and `newest` are positions on
-    the bus. The others are the hooks' memory: the status that they set last, how often in a row
-    they kept the agent at work, the last reason, and the lost claims that they reported.
+    the bus. `is_interrupted`: a sign of work brings it back to work. The others are the hooks'
+    memory: the status that they set last, how often in a row they kept the agent at work, the last
+    reason, and the lost claims that they reported.
     """
 
     __slots__ = (
-        "base_oid", "beat_ms", "boot_id", "branch", "cursor", "host", "is_paused", "lost",
-        "newest", "pid", "pid_ns", "pid_start", "reason", "returned_by", "returned_tip",
+        "base_oid", "beat_ms", "boot_id", "branch", "cursor", "host", "is_interrupted", "is_paused",
+        "lost", "newest", "pid", "pid_ns", "pid_start", "reason", "returned_by", "returned_tip",
         "set_status", "stale_from", "state", "status", "stops", "task_id", "version",
         "waits_for_author",
     )  # fmt: skip
@@ -40,6 +41,7 @@ class HookFacts:
     host: str | None
     boot_id: str | None
     pid_ns: str | None
+    is_interrupted: bool
     is_paused: int
     cursor: int
     newest: int

@@ -1,6 +1,7 @@
 -- name: facts — everything that an agent's hook decides by, of one worker
 SELECT w.state, w.version, w.task_id, w.branch, w.waits_for_author, w.base_oid, w.returned_by,
     w.returned_tip, w.stale_from, w.pid, w.pid_start, w.host, w.boot_id, w.pid_ns,
+    w.state IN ('STALE', 'FAILED') OR w.waits_for_author = 1 AS is_interrupted,
     EXISTS (SELECT 1 FROM tasks AS t WHERE t.id = w.task_id AND t.status = 'PAUSED') AS is_paused,
     CAST(h.status AS TEXT) AS status, CAST(h.ts_ms AS INTEGER) AS beat_ms,
     COALESCE((SELECT CAST(last_acked_seq AS INTEGER) FROM cursors
