@@ -259,6 +259,7 @@ def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path
     scene.spawn("auth", "t1")
     git(scene.root, "config", "worker.worktree.pool", "1")
     for number in range(5):
+        ok(scene.root, "task", "add", f"docs-{number}", "--title", "Document")
         ok(scene.root, "pool", "--fill")
         with hold(f"{scene.state}/locks/pool", name="pool"):  # another process makes the next one
             started = traced(scene, tmp_path, "spawn", f"docs{number}", f"docs-{number}")

@@ -63,6 +63,22 @@ def test_numbers_count_up(work: Repo) -> None:
     assert list_rescues(git, worker=WorkerId("unknown")) == ()
 
 
+def test_a_task_without_rescues_costs_no_process(
+    work: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of the refs show that a task has no rescue; packed ones are found all the same."""
+    save(work)
+    git, other = Git(str(work.root)), TaskId("other")
+    monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
+    for _ in range(2):
+        assert list_rescues(git, task=other) == list_rescues(git, worker=WORKER, task=other) == ()
+        assert not (tmp_path / "trace").exists()
+        work.git("pack-refs", "--all")
+    assert (
+        len(list_rescues(git, task=TASK)) == len(list_rescues(git, worker=WORKER, task=TASK)) == 1
+    )
+
+
 def test_uncommitted_work_is_a_stash(work: Repo) -> None:
     """`git stash apply` restores staged, unstaged and untracked work, but no ignored files."""
     work.write({"f": "staged\n", "staged": "s\n"})

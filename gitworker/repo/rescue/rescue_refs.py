@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
-from gitworker.model.ref_names import rescues_of, task_of
+from gitworker.model.ref_names import RESCUES, rescues_of, task_of
 from gitworker.paths import open_regular, require_repository, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -76,7 +76,7 @@ def rescue(
         here = Git(git.directory, git_dir=lost_admin)
         oid = _snapshot_index(here, lost_admin, tip=tip, title=f"{worker}/{task}")
     for _ in range(ATTEMPTS):
-        known = _known_rescues(git, worker, task)
+        known = list_rescues(git, worker=worker, task=task)
         same = [one for one in known if one.oid == oid]
         if same:
             return same[-1]
@@ -182,7 +182,7 @@ def rescue_tips(
     kept: list[RescueRef | None] = []
     new = []
     for worker, task, tip in wanted:
-        known = _known_rescues(git, worker, task)
+        known = list_rescues(git, worker=worker, task=task)
         if known:  # the tip may be kept already, and the number 1 is taken
             kept.append(None)
             continue
@@ -203,7 +203,12 @@ def rescue_tips(
 def list_rescues(
     git: Git, *, worker: WorkerId | None = None, task: TaskId | None = None
 ) -> tuple[RescueRef, ...]:
-    """Return rescue refs sorted by worker, task and number, of all or of one worker or task."""
+    """Return rescue refs sorted by worker, task and number, of all or of one worker or task.
+
+    Starts no process if the files of the refs show that the task has none.
+    """
+    if task is not None and _has_none(git, worker, task):
+        return ()
     pattern = f"{rescues_of(worker or '*', task or '*')}*"
     found = []
     for ref, oid in read_refs(git, [pattern]).items():
@@ -213,18 +218,25 @@ def list_rescues(
     return tuple(sorted(found, key=lambda one: (one.worker, one.task, one.number)))
 
 
-def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef, ...]:
-    """Return the rescues of one task; start no process if the files show that it has no rescue."""
+def _has_none(git: Git, worker: WorkerId | None, task: TaskId) -> bool:
+    """Return whether the files show that a task has no rescue, or none of one worker."""
     common_dir = require_repository(git.directory).common_dir
-    folder = rescues_of(worker, task)
-    if not os.path.isdir(f"{common_dir}/reftable") and not os.path.lexists(
-        f"{common_dir}/{folder}"
-    ):
-        # Loose first, then packed: a ref that is packed meanwhile is found in packed-refs.
-        packed = _read_packed(f"{common_dir}/packed-refs")
-        if packed is not None and f" {folder}".encode() not in packed:
-            return ()
-    return list_rescues(git, worker=worker, task=task)
+    if git.git_dir is not None or os.path.isdir(f"{common_dir}/reftable"):
+        return False
+    # Loose first, then packed: a ref that is packed meanwhile is found in packed-refs.
+    workers = [worker] if worker else _names(f"{common_dir}/{RESCUES}")
+    if any(os.path.lexists(f"{common_dir}/{rescues_of(one, task)}") for one in workers):
+        return False
+    packed = _read_packed(f"{common_dir}/packed-refs")
+    wanted = f" {rescues_of(worker, task)}" if worker else f"/{task}/"
+    return packed is not None and wanted.encode() not in packed
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
 
 
 def _read_packed(path: str) -> bytes | None:
