@@ -36,8 +36,8 @@ def monotonic_ms() -> int:
 def boot_id() -> str:
     """Return an id that changes with every boot; empty if the system has none."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().decode().strip()
     except OSError:
         return ""
 

@@ -17,7 +17,7 @@ from tests.conftest import git
 
 # The modules that a frequent command may import beyond those of a bare interpreter.
 SHARED = {
-    "__future__", "apsw", "fcntl", "gc", "encodings.ascii",
+    "__future__", "apsw", "fcntl", "gc",
     "gitworker", "gitworker.__main__", "gitworker.bus",
     "gitworker.bus.caller", "gitworker.bus.caller.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place",
