@@ -25,3 +25,15 @@ def seen_before(look: Look | None, rounds: Sequence[Round]) -> tuple[Oid, Oid] |
     if not known or known[-1].number == rounds[-1].number:
         return look.base, look.tip
     return known[-1].base, known[-1].tip
+
+
+def is_recorded(look: Look | None, newest: Round, seen: tuple[Oid, Oid]) -> bool:
+    """Return whether a look at the newest round, after the version `seen`, is recorded already.
+
+    A second record would only have a later time. It would wake everything that waits for news.
+    """
+    return (
+        look is not None
+        and (look.base, look.tip) == seen
+        and newest.created_at_ms <= look.looked_at_ms
+    )

@@ -109,6 +109,16 @@ def test_the_last_look(world: World) -> None:
     assert "THIRTY" in found.text
 
 
+def test_a_second_look_at_a_round_writes_nothing(world: World) -> None:
+    """A reviewer who reads the same round again does not write to the store, so wakes nobody."""
+    begin(world)
+    read_page(world.session(), world.worker("auth"), records_look=True)
+    watcher = world.session().store
+    before = watcher.change_mark()
+    read_page(world.session(), world.worker("auth"), records_look=True)
+    assert watcher.change_mark() == before
+
+
 def test_a_page_names_the_round_of_the_last_look(world: World) -> None:
     """A page has the number of the round that its reader saw before, also if it is read again."""
     begin(world)

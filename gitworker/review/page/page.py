@@ -10,7 +10,7 @@ from gitworker.errors import NotFound
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.review.comments.anchors import Anchored, find_anchors
 from gitworker.review.comments.rules_steps import is_draft
-from gitworker.review.looks import seen_before
+from gitworker.review.looks import is_recorded, seen_before
 from gitworker.review.page.evidence import Evidence, read_evidence
 from gitworker.review.page.rules_order import FOLDED_BY, PageFile, folded_paths, order_files
 from gitworker.review.patch import read_patch
@@ -80,12 +80,13 @@ def read_page(session: Session, worker: Worker, *, records_look: bool = False) -
     paths = [one.path for one in files]
     evidence = read_evidence(session, worker, [now.tip, *([tip] if tip else [])], paths)
     if records_look and session.actor != worker.worker_id and not session.store.is_read_only:
-        with session.store.write() as writer:
-            base, tip_seen = seen if seen and now.number else (now.base, now.tip)
-            record_look(
-                writer, session.actor, worker.worker_id, worker.task, base=base, tip=tip_seen,
-                now=begun_ms,
-            )  # fmt: skip
+        base, tip_seen = seen if seen and now.number else (now.base, now.tip)
+        if not is_recorded(look, now, (base, tip_seen)):
+            with session.store.write() as writer:
+                record_look(
+                    writer, session.actor, worker.worker_id, worker.task, base=base, tip=tip_seen,
+                    now=begun_ms,
+                )  # fmt: skip
     return ReviewPage(
         worker, session.target_name, task.title if task else "", text,
         review.note if review else "", now, tip if tip != now.tip else None, evidence,
