@@ -38,9 +38,18 @@ class Hub:
         self._thread = StatusThread(service, self._accept, name="gitworker.web")
 
     def start(self) -> None:
-        """Begin to watch; the first status is read before this returns."""
-        self._accept(self._service.status(every_subject=False))
+        """Begin to watch; the first status is read before this returns.
+
+        Raises the reason if it cannot be read.
+        """
         self._thread.start()
+        self._thread.wait_for_first()
+        if self._frame is None:
+            try:
+                self._accept(self._service.status(every_subject=False))
+            except BaseException:
+                self._thread.close()
+                raise
 
     def close(self) -> None:
         """Stop watching and end every stream."""

@@ -95,6 +95,17 @@ def test_the_news_continue_after_a_bug(world: World, caplog: pytest.LogCaptureFi
     ]
 
 
+def test_the_first_status_is_read_once(world: World) -> None:
+    """The thread that watches reads the first status; only if it cannot, it is read again."""
+    service = open_repository(str(world.root))
+    hub = Hub(cast("Service", Failing(service, "status")))
+    hub.start()
+    assert hub.newest[1].workers == ()
+    hub.close()
+    with pytest.raises(RuntimeError, match="a bug"):
+        Hub(cast("Service", Failing(service, "watch_status", "status"))).start()
+
+
 def test_a_log_with_a_bug_is_followed_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """A bug while a log is followed ends the stream without `end`, so the page connects again."""
     world.spawn("css", "theme")

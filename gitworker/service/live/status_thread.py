@@ -39,11 +39,16 @@ class StatusThread:
         self._failed = failed
         self._name = name
         self._stop_reader, self._stop_writer = os.pipe()
+        self._has_tried = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
 
     def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
+
+    def wait_for_first(self) -> None:
+        """Wait until the first status was accepted, or could not be read."""
+        self._has_tried.wait()
 
     def close(self) -> None:
         """Stop watching, after the read that is running."""
@@ -61,6 +66,7 @@ class StatusThread:
                         return
                     if frame is not None:
                         self._accept(frame)
+                        self._has_tried.set()
             except GitWorkerError as error:  # a busy or deleted database: the last status stays
                 if self._failed is not None:
                     self._failed(error)
@@ -71,6 +77,7 @@ class StatusThread:
                     "the status cannot be read, next try in %d s: %s: %s",
                     AGAIN_S, type(error).__name__, error,
                 )  # fmt: skip
+            self._has_tried.set()
             self._is_stopped(after_s=AGAIN_S)
 
     def _is_stopped(self, *, after_s: float = 0.0) -> bool:
