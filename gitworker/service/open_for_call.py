@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Self
 
 from gitworker.bus.limits.rules_secrets import LEFT_OUT, redacted
 from gitworker.lifecycle.find import require_worker
@@ -25,11 +25,38 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 
+class _SharedReading:
+    """The session that several views share; `stack` closes it."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.opened: tuple[Session, dict[Ref, Oid]] | None = None
+
+    def open(self, request: Request) -> tuple[Session, dict[Ref, Oid]]:
+        """Return the session, with the tips of the branches when it was opened."""
+        if self.opened is None:
+            self.opened = open_to_read(request)
+            self._stack.callback(self.opened[0].store.close)
+        return self.opened
+
+
 class ServiceBase:
     """Opens a session for each call and closes its database afterwards."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._shared: _SharedReading | None = None
+
+    @contextmanager
+    def one_reading(self) -> Iterator[Self]:
+        """Yield a service of which all views share one session, for one thread.
+
+        The first view opens it, so later ones do not see commits that nobody has published since.
+        """
+        with ExitStack() as stack:
+            together = type(self)(self._take_request())
+            together._shared = _SharedReading(stack)
+            yield together
 
     def _take_request(self) -> Request:
         """Return the request; answers that were requested from git serve one session only."""
@@ -61,6 +88,9 @@ class ServiceBase:
 
     @contextmanager
     def _reading_tips(self) -> Iterator[tuple[Session, dict[Ref, Oid]]]:
+        if self._shared is not None:
+            yield self._shared.open(self._request)
+            return
         session, tips = open_to_read(self._take_request())
         try:
             yield session, tips
@@ -69,6 +99,9 @@ class ServiceBase:
 
     @contextmanager
     def _quickly(self) -> Iterator[Session]:
+        if self._shared is not None and self._shared.opened is not None:
+            yield self._shared.opened[0]
+            return
         session = open_quickly(self._take_request())
         try:
             yield session

@@ -123,12 +123,16 @@ class _Pages:
     def _show(self, request: Request) -> Response:
         name, template = VIEWS[request.scope["route"].name]
         view = request.query_params.get(VIEW, "")
-        ask = Ask(self._site, request.path_params, request.query_params, _is_sided(request))
         last, frame = self._site.hub.newest
         code = 200
         try:
             read = import_module(f"gitworker.web.pages.{name}").read
-            values = {"error": None, **read(ask)}
+            with self._site.service.one_reading() as service:
+                ask = Ask(
+                    self._site, service, request.path_params, request.query_params,
+                    _is_sided(request),
+                )  # fmt: skip
+                values = {"error": None, **read(ask)}
         except GitWorkerError as error:
             notice = refusal(error)
             values, template, code = {"error": notice}, "error.html", notice.status
@@ -197,7 +201,7 @@ class _Pages:
 
         form, name = request.scope["form"], request.path_params["name"]
         values = read(
-            self._site, name, is_sided=_is_sided(request), only=form.get("file", ""),
+            self._site.service, name, is_sided=_is_sided(request), only=form.get("file", ""),
             keeps=form.get("tip", ""),  # only a viewed mark has it: it changes no line
         )  # fmt: skip
         is_sent = request.path_params["verb"] == "review"

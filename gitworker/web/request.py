@@ -27,9 +27,9 @@ class Site(NamedTuple):
     reader: Reader
     address: str  # without a token
 
-    def facts(self) -> dict[str, CardFacts]:
+    def facts(self, service: Service) -> dict[str, CardFacts]:
         """Return project, agent and cost of each worker, as of the newest status."""
-        return self.hub.derived("facts", self.service.worker_facts)
+        return self.hub.derived("facts", service.worker_facts)
 
     def next_review(self, worker: str, *, is_decided: bool = False) -> str | None:
         """Return the worker that a reviewer reads after this one, as of the newest status.
@@ -47,14 +47,13 @@ class Site(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """One request for a page: the parts of its path, its query, and how it shows changes."""
+    """One request for a page: the parts of its path, its query, and how it shows changes.
+
+    All views of `service` share one session.
+    """
 
     site: Site
+    service: Service
     path: Mapping[str, str]
     query: Mapping[str, str]
     is_sided: bool = False
-
-    @property
-    def service(self) -> Service:
-        """Return the service."""
-        return self.site.service

@@ -59,6 +59,30 @@ def test_a_whole_life(service: Service, world: World) -> None:
     assert to_json(service.fsck())["whole"]
 
 
+def open_databases() -> int:
+    """Return the number of descriptors of this process on the database of the bus."""
+    fds = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return sum(os.readlink(fd).endswith("/bus.db") for fd in fds if os.path.lexists(fd))
+
+
+def test_views_share_one_session(service: Service) -> None:
+    """The views of one reading open the database once, and its end closes it."""
+    hand_in(service, "auth", "login")
+    before = open_databases()
+    with service.one_reading() as together:
+        assert together.reader().identity == "hq"  # settles nothing, so it opens its own
+        assert open_databases() == before
+        assert together.review("auth").round.number == 1
+        assert open_databases() == before + 1
+        assert [one.worker for one in together.status().workers] == ["auth"]
+        assert together.worker_facts().keys() == {"auth"}
+        assert open_databases() == before + 1
+    assert open_databases() == before
+    with pytest.raises(NotFound), service.one_reading() as together:
+        together.show("nobody")
+    assert open_databases() == before
+
+
 def test_threads_share_a_service(service: Service, world: World) -> None:
     """Requests of several threads go through one service at the same time."""
     failures: list[Exception] = []

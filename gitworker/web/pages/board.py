@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def read(ask: Ask) -> dict[str, Any]:
     """Return the columns, the filters and their values."""
     _, frame = ask.site.hub.newest
-    facts = ask.site.facts()
+    facts = ask.site.facts(ask.service)
     wanted = {name: ask.query.get(name, "") for name in FILTERS}
     names = {line.worker for line in frame.workers}
     cards = [

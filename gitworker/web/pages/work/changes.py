@@ -11,14 +11,14 @@ from gitworker.web.pages.work.rows import RowCache
 
 if TYPE_CHECKING:
     from gitworker.review.page.page import ReviewPage
-    from gitworker.web.request import Site
+    from gitworker.service import Service
 
 
 ROWS = RowCache()
 
 
 def read(
-    site: Site,
+    service: Service,
     worker: str,
     *,
     is_sided: bool,
@@ -32,7 +32,7 @@ def read(
     `keeps` is the tip of the lines on the screen, which are left out as long as it is the tip.
     """
     try:
-        page = site.service.review(worker, records_look=records_look)
+        page = service.review(worker, records_look=records_look)
     except NotFound as error:
         return {"name": worker, "review": None, "changes": None, "missing": error.message}
     shown = _show(page, only, is_sided=is_sided)

@@ -23,9 +23,9 @@ def read(ask: Ask) -> dict[str, Any]:
     name = ask.path["worker"]
     is_whole = ask.query.get("part") != LIVE
     # The changes are read first: a commit that comes after them has not been seen.
-    read = (
-        changes.read(ask.site, name, is_sided=ask.is_sided, records_look=True) if is_whole else {}
-    )
+    read: dict[str, Any] = {}
+    if is_whole:
+        read = changes.read(ask.service, name, is_sided=ask.is_sided, records_look=True)
     shown = ask.service.show(name)
     worker = shown.worker.worker_id
     _, frame = ask.site.hub.newest
@@ -33,7 +33,7 @@ def read(ask: Ask) -> dict[str, Any]:
     review = read.get("review")
     return {
         **read, "show": shown, "tip": shown.branching.tip if shown.branching else None,
-        "facts": ask.site.facts().get(worker),
+        "facts": ask.site.facts(ask.service).get(worker),
         "seen": (review.round.tip if review else None) if is_whole else ask.query.get("seen"),
         "column": column_of(line) if line else None,
         "undo": find_undoable(ask.service.undo_records(limit=RECORDS_READ), worker),
