@@ -22,10 +22,10 @@ from gitworker.web.jobs import Notice, refusal
 from gitworker.web.live import STREAMS_AT_MOST
 from gitworker.web.log_stream import LogStream
 from gitworker.web.render import STATIC, make_environment, read_static
-from gitworker.web.request import Ask, Site
+from gitworker.web.request import NEEDS, Ask, Site
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,6 +39,7 @@ VIEWS_OF_CHANGES = (SIDES, "one")
 TO_NOTICE = {"HX-Retarget": "#notice", "HX-Reselect": "dialog", "HX-Reswap": "innerHTML"}
 # The answer to a decision: the page then reads the changes again, with the comments sent by it.
 DECIDED = {"HX-Trigger-After-Settle": "decided"}
+PAGE_OF_WORKER = "/workers/{worker}"
 # Path → the module of its page below `pages`, which has `read`, and its template.
 VIEWS: Mapping[str, tuple[str, str]] = {
     "/": ("board", "board.html"),
@@ -51,7 +52,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/tasks/{task}": ("task", "task.html"),
     "/timeline": ("history.timeline", "timeline.html"),
     "/settings": ("settings", "settings.html"),
-    "/workers/{worker}": ("work.worker", "worker.html"),
+    PAGE_OF_WORKER: ("work.worker", "worker.html"),
     "/workers/{worker}/conflict": ("work.conflict", "conflict.html"),
     "/workers/{worker}/rounds/{rounds}": ("work.rounds", "rounds.html"),
 }
@@ -121,44 +122,68 @@ class _Pages:
         return await run_in_threadpool(self._show, request)
 
     def _show(self, request: Request) -> Response:
-        name, template = VIEWS[request.scope["route"].name]
+        name = self._known_worker(request)
+        if name is not None:
+            answer: Response = StreamingResponse(self._parts(request, name), media_type="text/html")
+        else:
+            template, code, values = self._read(request)
+            answer = self._html(template, code, **values, needs=self._site.count_needs())
         view = request.query_params.get(VIEW, "")
-        last, frame = self._site.hub.newest
-        code = 200
-        try:
-            read = import_module(f"gitworker.web.pages.{name}").read
-            with self._site.service.one_reading() as service:
-                ask = Ask(
-                    self._site, service, request.path_params, request.query_params,
-                    _is_sided(request),
-                )  # fmt: skip
-                values = {"error": None, **read(ask)}
-        except GitWorkerError as error:
-            notice = refusal(error)
-            values, template, code = {"error": notice}, "error.html", notice.status
-        values |= {
-            "csrf": request.scope["csrf"], "last": last, "frame": frame,
-            "reader": self._site.reader, "here": request.url.path,
-            "query": str(request.url.query), "needs": self._site.count_needs(),
-            "notices": self._site.jobs.notices(),
-        }  # fmt: skip
-        # The colours of long changes take seconds: a browser shows the rest of the page meanwhile.
-        has_changes = values.get("changes") is not None
-        answer = (self._streamed if has_changes else self._html)(template, code, **values)
         if view in VIEWS_OF_CHANGES:
             answer.set_cookie(VIEW, view, httponly=True, samesite="strict", path="/")
         return answer
+
+    def _known_worker(self, request: Request) -> str | None:
+        """Return the worker whose page is asked for, if it begins before anything is read.
+
+        htmx swaps a whole answer, and its status must be known, so only a browser gets the parts.
+        """
+        name: str = request.path_params.get("worker", "")
+        is_whole = (
+            request.scope["route"].name == PAGE_OF_WORKER and "part" not in request.query_params
+        )
+        if not is_whole or request.method != "GET" or "hx-request" in request.headers:
+            return None
+        _, frame = self._site.hub.newest
+        return name if any(one.worker == name for one in frame.workers) else None
+
+    def _parts(self, request: Request, name: str) -> Iterator[str]:
+        """Yield a page in parts: its head at once, the rest while it is read and made."""
+        needs = self._site.hub.find_derived(NEEDS)  # without them, the page asks again
+        head = {"title": name, "heading": name, "needs": needs}
+        yield self._templates.get_template("top.html").render(self._frame(request) | head)
+        template, _, values = self._read(request)
+        page = self._templates.get_template(template).stream(values | {"is_begun": True})
+        page.enable_buffering(PARTS_AT_ONCE)
+        yield from page
+
+    def _read(self, request: Request) -> tuple[str, int, dict[str, Any]]:
+        """Return template, status and values of a page, or of the error that it has."""
+        name, template = VIEWS[request.scope["route"].name]
+        site, frame = self._site, self._frame(request)
+        try:
+            read = import_module(f"gitworker.web.pages.{name}").read
+            with site.service.one_reading() as service:
+                query, is_sided = request.query_params, _is_sided(request)
+                values = read(Ask(site, service, request.path_params, query, is_sided))
+        except GitWorkerError as error:
+            notice = refusal(error)
+            return "error.html", notice.status, frame | {"error": notice}
+        return template, 200, {**frame, **values}
+
+    def _frame(self, request: Request) -> dict[str, Any]:
+        """Return the values that every page has, apart from the items in the inbox."""
+        last, frame = self._site.hub.newest
+        return {
+            "csrf": request.scope["csrf"], "last": last, "frame": frame, "is_begun": False,
+            "heading": "", "reader": self._site.reader, "here": request.url.path,
+            "query": str(request.url.query), "notices": self._site.jobs.notices(), "error": None,
+        }  # fmt: skip
 
     def _html(
         self, template: str, code: int, *, headers: Mapping[str, str] | None = None, **values: Any
     ) -> Response:
         return HTMLResponse(self._templates.get_template(template).render(values), code, headers)
-
-    def _streamed(self, template: str, code: int, **values: Any) -> Response:
-        """Answer with a page that is sent while it is made; all that it shows has been read."""
-        page = self._templates.get_template(template).stream(values)
-        page.enable_buffering(PARTS_AT_ONCE)
-        return StreamingResponse(page, code, media_type="text/html")
 
     async def change(self, request: Request) -> Response:
         """Make a change; answer with its notice, or show the page again."""

@@ -67,14 +67,18 @@ class Hub:
     def derived(self, name: str, read: Callable[[], T]) -> T:
         """Return a value that changes only with the status; it is read once for each status."""
         found, _ = self.newest
-        with self._lock:
-            known = self._derived.get(name)
-        if known is not None and known[0] == found:
-            return known[1]  # type: ignore[no-any-return]
-        value = read()
-        with self._lock:
-            self._derived[name] = (found, value)
+        value: T | None = self.find_derived(name)
+        if value is None:
+            value = read()
+            with self._lock:
+                self._derived[name] = (found, value)
         return value
+
+    def find_derived(self, name: str) -> Any:
+        """Return the value of `derived` if it was read for the newest status; else None."""
+        with self._lock:
+            status, value = self._derived.get(name, ("", None))
+            return value if status == self._id else None
 
     def open_stream(self) -> Stream | None:
         """Return a new stream; None if there are too many."""

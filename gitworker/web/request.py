@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gitworker.web.jobs import Jobs
     from gitworker.web.live import Hub
 
+NEEDS = "needs"  # the number of items in the inbox, among the values derived from the status
+
 
 class Site(NamedTuple):
     """One server: the service, the news, the running changes and the access."""
@@ -43,7 +45,7 @@ class Site(NamedTuple):
 
     def count_needs(self) -> int:
         """Return the number of items in the inbox, as of the newest status."""
-        return self.hub.derived("needs", self.service.count_inbox)
+        return self.hub.derived(NEEDS, self.service.count_inbox)
 
 
 class Ask(NamedTuple):

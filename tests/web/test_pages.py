@@ -1,13 +1,16 @@
 """Every page of a real server shows the repository."""
 
 import re
+import shutil
+from contextlib import closing
+from http.client import HTTPConnection
 
 import pytest
 
 from gitworker import clock
 from gitworker.web.render import read_static
-from tests.web.kit import Page
-from tests.workers.world import World
+from tests.web.kit import DEADLINE_S, Page
+from tests.workers.world import World, wait_until
 
 PAGES = ("/", "/inbox", "/queue", "/messages", "/agents", "/tasks", "/tasks/login", "/settings",
          "/workers/auth", "/workers/auth?part=live", "/messages?q=login", "/?project=default&all=1",
@@ -57,3 +60,57 @@ def test_times_are_local(world: World, page: Page) -> None:
     assert f'<time datetime="{clock.iso_utc_seconds(stored[0])}">{local}</time>' in shown
     outside = re.sub("<time .*?</time>", "", shown)
     assert not re.search(r"\d{4}-\d\d-\d\dT", outside)
+
+
+def read_parts(page: Page, path: str) -> tuple[int, str, str]:
+    """Return the status of a page, the first part that arrives, and the others."""
+    with closing(HTTPConnection("127.0.0.1", page.port, timeout=DEADLINE_S)) as connection:
+        connection.request("GET", path, headers={"Cookie": page.cookie})
+        response = connection.getresponse()
+        first = response.read1().decode()
+        return response.status, first, response.read().decode()
+
+
+def test_a_review_begins_at_once(page: Page) -> None:
+    """The head of a worker's page comes before its review is read, with every usual header."""
+    status, first, rest = read_parts(page, "/workers/auth?view=one")
+    assert (status, first.count("<h1>auth</h1>"), first.count('id="diff"')) == (200, 1, 0)
+    assert first.lstrip().startswith("<!doctype html>")
+    assert "<title>auth · gitworker</title>" in first
+    assert (rest.count("<h1>"), rest.count('id="diff"'), rest.count("</html>")) == (0, 1, 1)
+    answer = page.send("GET", "/workers/auth?view=one")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["set-cookie"].startswith("view=one;")
+
+
+def test_only_a_browser_gets_parts(page: Page) -> None:
+    """htmx and a name that is no worker get a whole page with its status."""
+    whole = page.send("GET", "/workers/auth", hx_request="true")
+    assert (whole.status, whole.text.count("<h1>auth</h1>")) == (200, 1)
+    assert int(whole.headers["content-length"]) == len(whole.text.encode())
+    assert page.send("GET", "/workers/login").text.count("<h1>auth</h1>") == 1  # by its task
+    missing = page.send("GET", "/workers/nobody")
+    assert (missing.status, "content-length" in missing.headers) == (404, True)
+
+
+def test_an_error_behind_the_head(world: World, page: Page) -> None:
+    """A page that cannot be read after its head was sent says so in its place, and is complete."""
+    shutil.rmtree(world.root / ".git" / "worker-state")
+    status, first, rest = read_parts(page, "/workers/auth")
+    assert (status, "<h1>auth</h1>" in first) == (200, True)
+    assert "This page cannot be shown" in rest
+    assert rest.count("</html>") == 1
+    assert page.send("GET", "/workers/auth", hx_request="true").status >= 400
+
+
+def test_a_page_asks_for_the_items_that_it_does_not_know(world: World, page: Page) -> None:
+    """The head of a worker's page has the known items of the inbox, else it loads their number."""
+    asks = 'hx-get="/needs" hx-trigger="load"'
+    page.see("/")
+    assert asks not in page.see("/workers/auth")
+    world.spawn("css", "theme")
+    wait_until(lambda: asks in read_parts(page, "/workers/auth")[1])
+    wait_until(
+        lambda: "1<span" in page.see("/needs") and asks not in page.see("/workers/auth")
+    )  # a status that comes between the two asks again
