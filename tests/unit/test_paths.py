@@ -10,6 +10,7 @@ from gitworker.errors import Unavailable
 from gitworker.paths import (
     Repository,
     StatePaths,
+    read_regular,
     read_worktree_owner,
     require_repository,
     state_paths,
@@ -198,3 +199,21 @@ def test_the_state_directory(repository: Path) -> None:
     assert len(set(places.values())) == len(names) > 10
     assert all(os.path.dirname(place) == paths.root for place in places.values())
     assert places["gate"] == f"{places['database']}-gate"
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 8192, 20_000])
+def test_read_regular(tmp_path: Path, size: int) -> None:
+    """A file of any size is read whole."""
+    (tmp_path / "file").write_bytes(b"\r\n" * size)
+    assert read_regular(str(tmp_path / "file")) == b"\r\n" * size
+
+
+def test_read_regular_refuses_other_files(tmp_path: Path) -> None:
+    """A FIFO, which would block, and a directory raise OSError, and no descriptor stays open."""
+    os.mkfifo(tmp_path / "fifo")
+    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    for path in (tmp_path / "fifo", tmp_path, tmp_path / "absent"):
+        with pytest.raises(OSError):  # noqa: PT011 -- each has another class
+            read_regular(str(path))
+    after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    assert len(after) == len(before)

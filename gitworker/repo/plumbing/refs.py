@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.model.ref_names import BRANCHES
-from gitworker.paths import open_regular
+from gitworker.paths import open_regular, read_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 PACKED_AT_MOST_BYTES = 1024 * 1024  # git searches a larger file faster
@@ -46,8 +46,7 @@ def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | No
     found: dict[Ref, Oid] = {}
     for ref in refs:
         try:
-            with open(f"{common_dir}/{ref}", encoding="ascii", opener=open_regular) as file:
-                text = file.read().strip()
+            text = read_regular(f"{common_dir}/{ref}").decode("ascii").strip()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             continue
         except (OSError, UnicodeDecodeError):

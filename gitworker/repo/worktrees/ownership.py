@@ -16,8 +16,8 @@ from gitworker.model.ids import Branch, Ref, is_oid
 from gitworker.model.ref_names import ALL, BRANCHES, ref_of
 from gitworker.paths import (
     find_top,
-    open_regular,
     read_place,
+    read_regular,
     read_worktree_owner,
     require_repository,
 )
@@ -26,6 +26,7 @@ from gitworker.rules_text import quoted
 
 HEAD_PREFIX = "ref: "
 REFTABLE_HEAD = f"{BRANCHES}.invalid"
+UNUSUAL_NAMES = frozenset({"", ".", ".."})  # of a directory
 USUAL_COMMON_DIR = "../.."  # of an admin directory, as git writes it
 
 
@@ -245,6 +246,11 @@ def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
 
 def is_inside(common_dir: str, admin_dir: str) -> bool:
     """Return whether a path is that of an admin directory of the repository, existing or not."""
+    usual, name = os.path.split(admin_dir)
+    is_usual = usual == f"{common_dir}/worktrees" and name not in UNUSUAL_NAMES
+    # Of such a path, only these two can be links that `common_dir` does not follow.
+    if is_usual and not (os.path.islink(usual) or os.path.islink(admin_dir)):
+        return True
     parent = os.path.dirname(os.path.realpath(admin_dir))
     return parent == f"{os.path.realpath(common_dir)}/worktrees"
 
@@ -339,7 +345,9 @@ def _are_same(one: str | None, other: str) -> bool:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
-            return file.read().removesuffix("\n")  # git allows line feeds inside a path
+        text = read_regular(path).decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
         return ""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.removesuffix("\n")  # git allows line feeds inside a path
