@@ -1,5 +1,6 @@
 """The coloured parts of the lines of a diff."""
 
+import re
 import sys
 from typing import Any
 
@@ -72,6 +73,19 @@ def test_parts_with_words() -> None:
         ColoredPart("", True, " va"),
         ColoredPart("", False, "lue"),
     ]
+
+
+def test_lexers_are_those_of_pygments() -> None:
+    """Each pattern of each lexer leads to the lexer that Pygments chooses for such a name."""
+    lexers = pytest.importorskip("pygments.lexers")
+    patterns = {one for lexer in lexers.get_all_lexers(plugins=False) for one in lexer[2]}
+    names = [
+        re.sub(r"\[(.).*?\]", r"\1", one).replace("*", "x").replace("?", "y") for one in patterns
+    ]
+    assert len(names) > 500
+    for name in [*names, "src/a.py", "README", "Makefile.am", "x.PY", ".bashrc", "a.b.c", ""]:
+        theirs = lexers.find_lexer_class_for_filename(name)
+        assert type(find_lexer.__wrapped__(name)) is (theirs or type(None)), name
 
 
 def test_without_pygments(monkeypatch: pytest.MonkeyPatch) -> None:
