@@ -25,13 +25,14 @@ from gitworker.web.render import STATIC, make_environment, read_static
 from gitworker.web.request import NEEDS, Ask, Site
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 THREADS = 4
-PARTS_AT_ONCE = 100  # of a page that is sent while it is made; a part is a value or a text between
+# Of a page that is sent while it is made: parts, each a value or a text between, and characters.
+PARTS_AT_ONCE, SENT_AT_ONCE = 100, 32_000
 EVENT_STREAM = "text/event-stream"
 VIEW, SIDES = "view", "sides"  # the parameter, and the cookie that keeps it
 VIEWS_OF_CHANGES = (SIDES, "one")
@@ -86,6 +87,20 @@ def make_app(site: Site, *, port: int | None, cookie: str) -> ASGIApp:
 def _is_sided(request: Request) -> bool:
     """Return whether changes are shown side by side: by the address, else as they were before."""
     return (request.query_params.get(VIEW) or request.cookies.get(VIEW)) == SIDES
+
+
+def _joined(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts of a page, several at once; a long one goes out before the next is made."""
+    kept: list[str] = []
+    size = 0
+    for part in parts:
+        kept.append(part)
+        size += len(part)
+        if len(kept) >= PARTS_AT_ONCE or size >= SENT_AT_ONCE:
+            yield "".join(kept)
+            kept.clear()
+            size = 0
+    yield "".join(kept)
 
 
 class _EventStream(StreamingResponse):
@@ -153,9 +168,9 @@ class _Pages:
         head = {"title": name, "heading": name, "needs": needs}
         yield self._templates.get_template("top.html").render(self._frame(request) | head)
         template, _, values = self._read(request)
-        page = self._templates.get_template(template).stream(values | {"is_begun": True})
-        page.enable_buffering(PARTS_AT_ONCE)
-        yield from page
+        yield from _joined(
+            self._templates.get_template(template).generate(values | {"is_begun": True})
+        )
 
     def _read(self, request: Request) -> tuple[str, int, dict[str, Any]]:
         """Return template, status and values of a page, or of the error that it has."""

@@ -1,11 +1,13 @@
 """The lines of a hunk as rows of a table: numbers, syntax colours, and the words that differ.
 
-Pygments needs a second for 10,000 lines, so the newest rows are kept in memory.
+Pygments needs a second for 10,000 lines, so the newest rows are kept in memory, compressed to a
+tenth.
 """
 
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
 NO_WORDS = (0, 0)
 COLORED_AT_MOST = 3000  # lines of one file
-KEPT_CHARACTERS = 4_000_000  # about 15,000 lines
+KEPT_BYTES = 1_000_000  # about 25,000 lines
+BETWEEN = "\0"  # no row has it, because `printable` escapes it
+FAST = 1  # the level of compression
 
 
 class Rows(NamedTuple):
@@ -40,20 +44,17 @@ class Rows(NamedTuple):
 class RowCache:
     """The newest rows of hunks; safe in threads."""
 
-    def __init__(self, limit: int = KEPT_CHARACTERS) -> None:
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[object, ...], tuple[str, ...]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
         self._size = 0
 
     def rows(self, file: ShownFile, hunk: ShownHunk, *, is_sided: bool) -> Iterator[Rows]:
         """Yield the rows of a hunk, cut after each line with comments."""
         has_colors = sum(len(one.lines) for one in file.hunks) <= COLORED_AT_MOST
         key = (hunk.id, hunk.place, is_sided, has_colors)  # the id covers the path and all lines
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
+        found = self._find(key)
         if found is None:
             found = _made(hunk, find_lexer(file.path) if has_colors else None, is_sided=is_sided)
             self._keep(key, found)
@@ -64,15 +65,24 @@ class RowCache:
                 yield Rows(Markup("".join(found[start:at])), comments)
                 start = at
 
-    def _keep(self, key: tuple[object, ...], rows: tuple[str, ...]) -> None:
+    def _find(self, key: tuple[object, ...]) -> list[str] | None:
+        with self._lock:
+            packed = self._kept.get(key)
+            if packed is None:
+                return None
+            self._kept.move_to_end(key)
+        return zlib.decompress(packed).decode("utf-8", "surrogatepass").split(BETWEEN)
+
+    def _keep(self, key: tuple[object, ...], rows: Sequence[str]) -> None:
+        packed = zlib.compress(BETWEEN.join(rows).encode("utf-8", "surrogatepass"), FAST)
         with self._lock:
             if key in self._kept:
                 return
-            self._kept[key] = rows
-            self._size += sum(map(len, rows))
+            self._kept[key] = packed
+            self._size += len(packed)
             while self._size > self._limit:
                 _, oldest = self._kept.popitem(last=False)
-                self._size -= sum(map(len, oldest))
+                self._size -= len(oldest)
 
 
 def _sides(lines: Sequence[DiffLine]) -> Iterator[tuple[Anchored, ...]]:
@@ -82,7 +92,7 @@ def _sides(lines: Sequence[DiffLine]) -> Iterator[tuple[Anchored, ...]]:
         yield said + (() if new is None or new == old else lines[new].said)
 
 
-def _made(hunk: ShownHunk, lexer: Any, *, is_sided: bool) -> tuple[str, ...]:
+def _made(hunk: ShownHunk, lexer: Any, *, is_sided: bool) -> list[str]:
     """Return the rows of a hunk, without comments."""
     texts = [(line.kind, printable(line.text)) for line in hunk.lines]
     words = changed_words(texts)
@@ -90,9 +100,9 @@ def _made(hunk: ShownHunk, lexer: Any, *, is_sided: bool) -> tuple[str, ...]:
     codes = [_code(one, words.get(number, NO_WORDS)) for number, one in tokens]
     if not is_sided:
         pairs = zip(hunk.lines, codes, strict=True)
-        return tuple(_row(line, code) for line, code in pairs)
+        return [_row(line, code) for line, code in pairs]
     kinds = [one.kind for one in hunk.lines]
-    return tuple(_side_row(hunk.lines, codes, old, new) for old, new in side_by_side(kinds))
+    return [_side_row(hunk.lines, codes, old, new) for old, new in side_by_side(kinds)]
 
 
 def _row(line: DiffLine, code: str) -> str:

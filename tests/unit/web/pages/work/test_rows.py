@@ -73,6 +73,14 @@ def test_a_moved_hunk_has_its_new_numbers() -> None:
     assert '<td class="no new">8</td>' in first.html
 
 
+def test_kept_rows_are_the_same() -> None:
+    """The rows that were kept have every sign of those that were made."""
+    cache = RowCache()
+    odd = hunk(lines=tuple(DiffLine("add", None, 1, f"a{chr(0)}\udcff\r{one}") for one in "b<\n"))
+    for is_sided in (False, True):
+        assert rows(cache, odd, is_sided=is_sided) == rows(cache, odd, is_sided=is_sided)
+
+
 def test_the_cache_is_bounded() -> None:
     """The oldest rows are dropped, and made again when they are wanted."""
     cache = RowCache(limit=1)
