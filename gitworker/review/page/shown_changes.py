@@ -83,8 +83,11 @@ class ShownChanges(NamedTuple):
         return sum(one.total for one in self.files)
 
 
-def show_changes(page: ReviewPage, *, limit: int = LINES_AT_MOST) -> ShownChanges:
-    """Return the files of a review, each with the comments on it, and at most `limit` lines."""
+def show_changes(page: ReviewPage, *, limit: int = LINES_AT_MOST, only: str = "") -> ShownChanges:
+    """Return the files of a review, each with the comments on it, and at most `limit` lines.
+
+    With `only`, the key of a file, the others have no lines.
+    """
     left = {one.comment.id: one for one in page.comments}
     files, shown, size = [], 0, 0
     for file in page.files:
@@ -92,7 +95,8 @@ def show_changes(page: ReviewPage, *, limit: int = LINES_AT_MOST) -> ShownChange
         size += count
         is_shown = shown + count <= limit
         shown += count * is_shown
-        files.append(_file(file, page, left, has_lines=is_shown))
+        has_lines = is_shown and only in ("", key_of(file.patch.path))
+        files.append(_file(file, page, left, has_lines=has_lines))
     return ShownChanges(tuple(files), tuple(left.values()), size - shown)
 
 

@@ -41,7 +41,7 @@ def read(
 
 
 def _show(page: ReviewPage, only: str, *, is_sided: bool) -> dict[str, Any]:
-    changes = show_changes(page)
+    changes = show_changes(page, only=only)
     files = [one for one in changes.files if only in ("", one.key)]
     drafts = sum(not one.comment.message_id for one in page.comments)
     return {

@@ -147,6 +147,20 @@ def test_lines_after_the_limit() -> None:
     assert [one.comment.id for one in found.files[1].said] == [1]
 
 
+def test_only_one_file() -> None:
+    """Only the wanted file has lines; the counts are those of all, and so are the comments."""
+    files = (changed("b"), changed())
+    every = show_changes(page(*files, comments=(said(1, 2, 2),), viewed=frozenset(files[0].ids)))
+    only = show_changes(
+        page(*files, comments=(said(1, 2, 2),), viewed=frozenset(files[0].ids)),
+        only=key_of("a.py"),
+    )
+    assert [len(one.hunks) for one in only.files] == [0, 2]
+    assert only.files[1] == every.files[1]
+    assert (only.viewed, only.total, only.said) == (every.viewed, every.total, ())
+    assert only.files[0].is_viewed
+
+
 def test_keys() -> None:
     """A key names one path, also one that is no UTF-8, and has only letters and digits."""
     keys = {key_of(path) for path in ("a", "b", "a b", "\udcff")}
