@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PING_S = 15.0  # how soon a client that has disappeared is noticed
 STREAMS_AT_MOST = 64
+ANSWER_FIRST_S = 0.1  # the answer to a button's change comes before the status is read again
 RETRY_MS = 1000
 
 
@@ -35,7 +36,9 @@ class Hub:
         self._frame: StatusScreen | None = None
         self._id = ""
         self._derived: dict[str, tuple[str, Any]] = {}
-        self._thread = StatusThread(service, self._accept, name="gitworker.web")
+        self._thread = StatusThread(
+            service, self._accept, name="gitworker.web", delay_s=ANSWER_FIRST_S
+        )
 
     def start(self) -> None:
         """Begin to watch; the first status is read before this returns.

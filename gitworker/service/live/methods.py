@@ -47,11 +47,13 @@ class LiveMethods(ReviewMethods):
         *,
         every_s: float = STATUS_EVERY_S,
         every_subject: bool = True,
+        delay_s: float = 0.0,
         pause: Pause | None = None,
     ) -> Generator[StatusScreen | None]:
         """Yield the status now and after each change; it is read every `every_s` at the latest.
 
-        Two statuses that differ only in `now_ms` are equal. See `status` for `every_subject`.
+        It is read `delay_s` after a change, together with the changes of that time. Two statuses
+        that differ only in `now_ms` are equal. See `status` for `every_subject`.
         """
         from gitworker.service.live.status_reader import StatusReader
         from gitworker.service.live.watch import Watch
@@ -68,7 +70,7 @@ class LiveMethods(ReviewMethods):
                         yield status
                 is_due = watch.wait(every_s - _seconds_since(read_ms))
                 if is_due:
-                    watch.rest(STATUS_REST_S - _seconds_since(read_ms))
+                    watch.rest(max(delay_s, STATUS_REST_S - _seconds_since(read_ms)))
                     continue
                 is_due = _seconds_since(read_ms) >= every_s
                 if pause is not None:

@@ -23,6 +23,8 @@ EVERY_S = 30.0  # without news; the age of heartbeats then changes the status of
 class StatusThread:
     """Calls `accept` with each new status until `close`; `name` is the logger's.
 
+    See `watch_status` for `delay_s`.
+
     A busy or deleted database does not end it: it calls `failed` and tries again every AGAIN_S.
     """
 
@@ -32,12 +34,14 @@ class StatusThread:
         accept: Callable[[StatusScreen], None],
         *,
         name: str,
+        delay_s: float = 0.0,
         failed: Callable[[GitWorkerError], None] | None = None,
     ) -> None:
         self._service = service
         self._accept = accept
         self._failed = failed
         self._name = name
+        self._delay_s = delay_s
         self._stop_reader, self._stop_writer = os.pipe()
         self._has_tried = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="status", daemon=True)
@@ -60,7 +64,7 @@ class StatusThread:
         while not self._is_stopped():
             try:
                 for frame in self._service.watch_status(
-                    every_s=EVERY_S, every_subject=False, pause=pause
+                    every_s=EVERY_S, every_subject=False, delay_s=self._delay_s, pause=pause
                 ):
                     if self._is_stopped():
                         return

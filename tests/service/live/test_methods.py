@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gitworker import clock
 from gitworker.bus.following.follow_messages import MessageFilter
 from gitworker.model.outcome import Landed
 from gitworker.observe.logs.events import Event
@@ -138,6 +139,19 @@ def test_the_status_is_yielded_after_changes_only(service: Service, world: World
         lambda one: one.workers[0].tip is not None and one.workers[0].news != first.workers[0].news,
     )
     assert changed.workers[0].tip is not None
+
+
+def test_the_status_is_read_after_a_delay(service: Service) -> None:
+    """A status that waits for the end of a change is read so much later, and has the change."""
+    frames = service.watch_status(delay_s=0.3)
+    first = next(frames)
+    begun_ms = clock.monotonic_ms()
+    service.send_note("auth", "hello")
+    changed = next(frames)
+    assert clock.monotonic_ms() - begun_ms >= 300
+    assert first is not None
+    assert changed is not None
+    assert changed.events != first.events
 
 
 def test_the_queue_lands_approved_work(service: Service, world: World) -> None:
