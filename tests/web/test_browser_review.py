@@ -34,6 +34,27 @@ def two_files(world: World) -> None:
     world.submit("auth")
 
 
+def test_a_cleared_mark_is_shown_before_its_answer(page: Page, tab: Any) -> None:
+    """A mark is struck through while its end is on the way, and stays a mark if the way fails."""
+    held: list[Any] = []
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.focus("[data-file]")
+    tab.keyboard.press("v")
+    mark = ".file > .head > .mark"
+    tab.wait_for_selector(f'{mark} [aria-pressed="true"]')
+    tab.route("**/workers/auth/unviewed", lambda route: held.append(route))
+    with tab.expect_request("**/workers/auth/unviewed"):
+        tab.focus("[data-file]")
+        tab.keyboard.press("v")
+    tab.wait_for_selector(f"{mark}.htmx-request")
+    line = "one => getComputedStyle(one).textDecorationLine"
+    assert tab.locator(f"{mark} button").evaluate(line) == "line-through"
+    held[0].abort()
+    tab.wait_for_selector(f"{mark}:not(.htmx-request)")
+    assert tab.locator(f"{mark} button").evaluate(line) == "none"
+    assert tab.get_attribute(f"{mark} button", "aria-pressed") == "true"
+
+
 def test_a_mark_is_shown_before_its_answer(page: Page, tab: Any) -> None:
     """A hunk folds while its mark is on the way to the server, and opens if the way fails."""
     held: list[Any] = []
