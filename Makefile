@@ -38,13 +38,15 @@ SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix fixt
 # Tests whose result may depend on the version of git; tests/peers runs after `make peers-env`.
 GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
 	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
+# The suites of use cases that pass with either store.
+ON_POSTGRES := tests/claims tests/landing tests/review tests/tasks
 # The factor GITWORKER_TEST_SCALE of the crash, scale and differential suites.
 SCALE ?= 10
 
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs pictures crash git-matrix peers-env agents-env browser-env test-all clean
+.PHONY: postgres help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs pictures crash git-matrix peers-env agents-env browser-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +67,9 @@ test: $(READY) ## run the unit tests, the tests of whole programs, and the slow 
 	$(MEASURED) -m "$(FAST)"
 	$(MEASURED) -m whole
 	$(PYTEST) -m slow
+
+postgres: $(READY) ## run suites of use cases with the store on PostgreSQL, whose programs it needs
+	$(PYTEST) -q -p tests.store.on_postgres -m "not slow and not browser" $(ON_POSTGRES)
 
 fast: $(READY) ## run the unit tests alone, in about a minute
 	$(PYTEST) -m "$(FAST)"

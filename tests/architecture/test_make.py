@@ -12,7 +12,7 @@ MAKEFILE = ROOT / "Makefile"
 TARGETS = {
     "agents-env", "bench", "bench-bus", "bench-peers", "browser-env", "check", "clean", "cover",
     "crash", "demo", "demo-agent", "demo-bus", "docs", "fast", "git-matrix", "help", "peers-env",
-    "pictures", "test", "test-all",
+    "pictures", "postgres", "test", "test-all",
 }  # fmt: skip
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
