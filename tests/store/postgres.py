@@ -35,7 +35,7 @@ def _owner() -> str | None:
 
 def _end_with_tests() -> None:
     """Let the kernel stop this process when the tests' process ends, however it does."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 @contextmanager
@@ -58,7 +58,8 @@ def run_server(programs: Path) -> Iterator[str]:
         with open(home / "log", "wb") as log:
             server = subprocess.Popen(
                 [programs / "postgres", "-D", home / "data", "-k", home, "-c", "listen_addresses=",
-                 "-c", "fsync=off", "-c", "max_connections=100"],
+                 "-c", "fsync=off", "-c", "max_connections=100",
+                 "-c", "dynamic_shared_memory_type=mmap"],
                 stdout=log, stderr=log, user=user, env=environment, cwd="/",
                 preexec_fn=_end_with_tests,
             )  # fmt: skip
@@ -66,7 +67,7 @@ def run_server(programs: Path) -> Iterator[str]:
             wait_until(lambda: b"ready to accept" in (home / "log").read_bytes())
             yield f"postgresql:///postgres?host={home}&user=tester"
         finally:
-            server.send_signal(signal.SIGQUIT)
+            server.send_signal(signal.SIGINT)
             server.wait()
     finally:
         shutil.rmtree(home, ignore_errors=True)
