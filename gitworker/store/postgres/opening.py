@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from gitworker.errors import Unavailable
 from gitworker.store.postgres.database import PostgresDatabase
 from gitworker.store.postgres.schema import guards_script, tables_script
@@ -39,13 +41,13 @@ def _create(database: PostgresDatabase) -> None:
 
     database.execute(f"CREATE SCHEMA IF NOT EXISTS {database.location.quoted_schema}")
     database.execute(tables_script())
-    for machine in MACHINES.values():
-        for name, origin, event, target in legal_rows(machine):
-            database.execute(
-                "INSERT INTO legal_transitions (machine, from_state, event, to_state)"
-                " VALUES (%(machine)s, %(origin)s, %(event)s, %(target)s)",
-                {"machine": name, "origin": origin, "event": event, "target": target},
-            )
+    rows = [list(row) for machine in MACHINES.values() for row in legal_rows(machine)]
+    database.execute(
+        "INSERT INTO legal_transitions (machine, from_state, event, to_state)"
+        " SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
+        " json_extract(value, '$[2]'), json_extract(value, '$[3]') FROM each_json(%(rows)s)",
+        {"rows": json.dumps(rows)},
+    )
     database.execute(
         "INSERT INTO meta (key, value) VALUES ('gitworker_schema', %(version)s)",
         {"version": str(SCHEMA_VERSION)},
