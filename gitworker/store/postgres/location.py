@@ -10,7 +10,7 @@ NAME_MAX = 63  # PostgreSQL cuts longer names
 
 
 class Location(NamedTuple):
-    """A connection string of libpq, without a password in what is shown, and a schema."""
+    """A connection string of libpq, which may have a password, and a schema."""
 
     conninfo: str
     schema: str
@@ -27,13 +27,16 @@ def is_location(text: str) -> bool:
 
 
 def parse_location(text: str) -> Location:
-    """Return the parts of a location; raise Invalid if it is not one, or its schema too long."""
+    """Return the parts of a location; raise Invalid if it is not one, or its schema too long.
+
+    No error shows the location, since it may have a password.
+    """
     from gitworker.errors import Invalid
 
     conninfo, _, schema = text.partition("#")
     schema = schema or DEFAULT_SCHEMA
     if not is_location(conninfo):
-        raise Invalid(f"{text} is not a location on PostgreSQL", "postgresql://host/database")
+        raise Invalid("a location on PostgreSQL begins with postgresql://")
     if len(schema.encode()) > NAME_MAX:
         raise Invalid(f"the schema {schema[:20]}… has more than {NAME_MAX} bytes")
     return Location(conninfo, schema)
