@@ -14,8 +14,8 @@ from gitworker.service import Service
 from gitworker.service.results import RENDERED_BY
 
 PLAIN = (NoneType, EllipsisType, str, int, bool)
-# A prepared call of an agent, which a supervisor runs; no view.
-NO_RESULT = {"find_agent"}
+# No views: a prepared call of an agent, which a supervisor runs, and a service for one reading.
+NO_RESULT = {"find_agent", "one_reading"}
 METHODS = [
     name
     for name, _ in inspect.getmembers(Service, inspect.isfunction)
