@@ -109,6 +109,7 @@ class Life:
             "XDG_CONFIG_HOME": str(home / ".config"),
             "GITWORKER_POOL_SIZE": "0",
             "GITWORKER_GC_DAILY": "no",
+            "GITWORKER_TASK_RETRY_DELAY_S": "3600",  # no retry becomes due in a slow life
         }
         self.answers: Seen = {}
         self.verbs: set[str] = set()
