@@ -204,7 +204,7 @@ def test_the_trash_is_taken(world: World, tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("name", ["sub/.gitignore", ".gitattributes", "sub/a/.gitattributes"])
 def test_a_fifo_blocks_no_command(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A FIFO that git would wait for in one worktree blocks no landing and names the way out."""
-    monkeypatch.setattr("gitworker.proc.SILENCE_MS", 100)
+    monkeypatch.setattr("gitworker.proc.SILENCE_MS", 500)
     place = world.approved("auth", "login", {"a": "1\n", "sub/a/x": "1\n"})
     world.approved("ui", "form", {"ui": "1\n"})
     (place / name).parent.mkdir(exist_ok=True)
