@@ -21,11 +21,6 @@ class Location(NamedTuple):
         return '"' + self.schema.replace('"', '""') + '"'
 
 
-def is_location(text: str) -> bool:
-    """Return whether a location is one on PostgreSQL."""
-    return text.startswith(SCHEMES)
-
-
 def parse_location(text: str) -> Location:
     """Return the parts of a location; raise Invalid if it is not one, or its schema too long.
 
@@ -35,7 +30,7 @@ def parse_location(text: str) -> Location:
 
     conninfo, _, schema = text.partition("#")
     schema = schema or DEFAULT_SCHEMA
-    if not is_location(conninfo):
+    if not conninfo.startswith(SCHEMES):
         raise Invalid("a location on PostgreSQL begins with postgresql://")
     if len(schema.encode()) > NAME_MAX:
         raise Invalid(f"the schema {schema[:20]}… has more than {NAME_MAX} bytes")
