@@ -30,7 +30,7 @@ from gitworker.observe.inbox.rules_needs import (
     stops_work,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
-from gitworker.observe.next_step.next_command import read_next_command
+from gitworker.observe.next_step.next_command import read_next_steps, read_worker_refs
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import returned_text, returned_work
 from gitworker.observe.workers.rules_worker import end_text, is_returned
@@ -41,6 +41,7 @@ from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.records.reviews import find_review
+from gitworker.store.records.screens import read_worker_rows
 from gitworker.store.scheduling.usage import used_budgets
 from gitworker.store.tasks import find_task, find_task_text
 from gitworker.store.windows import newest_windows
@@ -67,7 +68,9 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
     """
     is_landing = is_held(session.queue_lock)
     with session.store.read() as reader:
-        workers = list(_workers(reader, session, is_landing=is_landing))
+        workers = _with_next_commands(
+            reader, session, list(_workers(reader, session, is_landing=is_landing))
+        )
         messages = list(_messages(reader, session, limit))
         known = {one.source for one in (*workers, *messages) if one.kind != MESSAGE}
         troubles = troubles_of_others(reader, session, known)
@@ -98,7 +101,7 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
                 worker.worker_id,
                 limit.words if limit else _reason(reader, worker, kind, last),
                 worker.state_changed_at_ms,
-                command=limit.command if limit else _command(session, reader, worker, kind),
+                command=limit.command if limit else _own_command(kind, worker.worker_id),
                 task=worker.task_id,
             )
 
@@ -157,13 +160,26 @@ def _landing_text(worker: Worker, windows: list[QueueWindow]) -> str:
     return text
 
 
-def _command(session: Session, reader: Reader, worker: Worker, kind: str) -> str:
-    name = worker.worker_id
+def _own_command(kind: str, name: str) -> str | None:
+    """Return the command of a need that does not depend on the worker's state; None for others."""
     if kind == PAUSED:
         return f"git worker continue {name}"
-    if kind == BLOCKED:
-        return f"git worker send {name} <text>"
-    return read_next_command(session, reader, name, HQ)
+    return f"git worker send {name} <text>" if kind == BLOCKED else None
+
+
+def _with_next_commands(
+    reader: Reader, session: Session, items: list[InboxItem]
+) -> list[InboxItem]:
+    """Return the items, those without a command with the next one of their worker."""
+    names = {item.source for item in items if item.command is None}
+    if not names:
+        return items
+    rows = [row for row in read_worker_rows(reader) if row.worker_id in names]
+    steps = read_next_steps(session, reader, rows, read_worker_refs(session, rows), actor=HQ)
+    return [
+        item if item.command is not None else item._replace(command=steps[item.source].command)
+        for item in items
+    ]
 
 
 def _budgets(reader: Reader) -> Iterator[InboxItem]:
