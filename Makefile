@@ -90,7 +90,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 
 cover: $(READY) ## compare the coverage of the tests (without the slow ones) with the thresholds
 	@mkdir -p build
-	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
+	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name __pycache__ \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
 		rm -rf $(COVERED) .coverage .coverage.* && \
 		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not browser and not house" && \

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,32 @@ def test_ci_is_a_sound_script() -> None:
     assert os.access(script, os.X_OK), "How to fix: chmod +x .ci/run"
     subprocess.run(["bash", "-n", str(script)], check=True)
     assert "set -euo pipefail" in script.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changed", "repeats"),
+    [("gitworker/web/__pycache__/page.cache", False), ("gitworker/app.py", True)],
+)
+def test_coverage_is_measured_again_after_a_change_of_a_source_alone(
+    tmp_path: Path, changed: str, repeats: bool
+) -> None:
+    """`make check` repeats no tests because they have written a cache beside the sources."""
+    (tmp_path / "Makefile").write_bytes(MAKEFILE.read_bytes())
+    (tmp_path / "pyproject.toml").touch()
+    for folder in ("gitworker", "tests", "githooks", "fixtures", "build", ".venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    for program in ("coverage", "python"):
+        stand_in = tmp_path / ".venv" / "bin" / program
+        stand_in.write_text('#!/bin/sh\necho "${0##*/} $1" >>calls\n', "utf-8")
+        stand_in.chmod(0o755)
+    for stamp in (".venv/.ready", "build/covered"):
+        (tmp_path / stamp).touch()
+    young = tmp_path / changed
+    young.parent.mkdir(parents=True, exist_ok=True)
+    young.touch()
+    later = (tmp_path / "build" / "covered").stat().st_mtime + 10
+    os.utime(young, (later, later))
+    subprocess.run(["make", "--silent", "cover"], cwd=tmp_path, check=True)
+    calls = (tmp_path / "calls").read_text("utf-8").splitlines()
+    assert ("coverage run" in calls) is repeats
+    assert calls[-1] == "python -m"
