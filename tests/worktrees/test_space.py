@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Refused
-from gitworker.worktrees.disk_space import CACHE, require_space
 from gitworker.worktrees.pool.keep_ready import keep_pool
-from gitworker.worktrees.rules_space import BLOCK, PER_FILE
+from gitworker.worktrees.space.disk_space import CACHE, require_space
+from gitworker.worktrees.space.rules_space import BLOCK, PER_FILE
 from tests.workers.world import World, kept
 
 

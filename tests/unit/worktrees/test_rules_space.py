@@ -1,6 +1,6 @@
 """Disk space: the size of files, cheap estimates, and refusals."""
 
-from gitworker.worktrees.rules_space import (
+from gitworker.worktrees.space.rules_space import (
     BLOCK,
     PER_FILE,
     is_plenty,

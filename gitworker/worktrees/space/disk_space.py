@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from gitworker.model.ids import Oid
 from gitworker.paths import open_regular
 from gitworker.session import Session
-from gitworker.worktrees.rules_space import is_plenty, needed_bytes, space_refusal
+from gitworker.worktrees.space.rules_space import is_plenty, needed_bytes, space_refusal
 
 CACHE = "checkout-sizes"  # in the state directory: a commit and its bytes per line, latest last
 KEPT = 50

@@ -1,0 +1,1 @@
+"""Whether the disk has space for another worktree."""
