@@ -117,6 +117,19 @@ def load_settings(
     return Settings(**found)  # type: ignore[arg-type]
 
 
+def on_only_remote(
+    settings: Settings, git_config: Mapping[str, str], *, in_fleet: bool
+) -> Settings:
+    """Return the settings with the remote on which a machine of a fleet lands.
+
+    Without the setting it is the only one that git knows; none is chosen of several.
+    """
+    found = [key for key in git_config if key.startswith("remote.") and key.endswith(".url")]
+    if not in_fleet or settings.merge_remote or len(found) != 1:
+        return settings
+    return settings._replace(merge_remote=found[0].removeprefix("remote.").removesuffix(".url"))
+
+
 def key_of(name: str) -> str:
     """Return the dotted key of a field: `review_self` is `review.self`."""
     room, _, rest = name.partition("_")

@@ -15,6 +15,11 @@ Value = str | int | float | bytes | None
 class Reader(Protocol):
     """Answers named queries."""
 
+    @property
+    def defers_messages(self) -> bool:
+        """Return whether messages are left to the link of a fleet: for a verb that never waits."""
+        ...
+
     def row(self, query: str, **values: Value) -> Row | None:
         """Return the first row, or None."""
         ...
@@ -80,6 +85,11 @@ class Store(Reader, Protocol):
     """Opens reads and write transactions."""
 
     @property
+    def fleet_machine(self) -> str | None:
+        """Return the name of this machine in a fleet; None in a repository of its own."""
+        ...
+
+    @property
     def is_read_only(self) -> bool:
         """Return whether the store only answers reads, since its directory cannot be written."""
         ...
@@ -110,6 +120,13 @@ class Store(Reader, Protocol):
         """Let each write wait so long for other writers; then it raises Conflict."""
         ...
 
+    def wait_for_the_fleet(self) -> None:
+        """Let writes wait for the fleet as long as it cannot be reached: for a background process.
+
+        Without this they raise Unavailable (`fleet_unreachable`).
+        """
+        ...
+
     def require_writable(self) -> None:
         """Raise Unavailable if the store cannot be written."""
         ...
@@ -120,6 +137,13 @@ class Store(Reader, Protocol):
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
         """Give one write transaction; if `durable`, it is on disk when it ends."""
+        ...
+
+    def write_own(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
+        """Give a write transaction for what this machine of a fleet has for itself: the journal.
+
+        It waits for no other machine, and refuses to change what all machines share.
+        """
         ...
 
     def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:

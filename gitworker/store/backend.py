@@ -1,23 +1,21 @@
 """Access to the backend of the store; only this module knows which backend it is.
 
-A location is the path of bus.db, or `postgresql://…#schema`. This module also gives access to the
-full-text index of messages, and to the triggers that guard states and logs.
+A location is the path of bus.db. In a fleet, bus.db is a replica that is written by way of the
+link. This module also gives access to the full-text index of messages, and to the triggers that
+guard states and logs.
 """
 
 from __future__ import annotations
 
 import os
 
+from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 
-POSTGRES = ("postgresql://", "postgres://")
 TYPE_CHECKING = False  # on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     from gitworker.paths import StatePaths
     from gitworker.store.api import SearchIndex, Store
-    from gitworker.store.postgres.database import PostgresDatabase
 
 
 def open_store(location: str) -> Store:
@@ -25,20 +23,46 @@ def open_store(location: str) -> Store:
 
     Raises Unavailable if it does not exist or cannot be used.
     """
-    if location.startswith(POSTGRES):
-        from gitworker.store.postgres.opening import open_postgres  # 100 ms, only in a fleet
+    return _by_way_of_the_link(open_database(location))
 
-        return open_postgres(location)
+
+def open_hot_store(location: str) -> Store:
+    """Open an existing store for a hot verb, which never waits for a network.
+
+    In a fleet it refuses to change what all machines share (code `needs_link`).
+    """
     return open_database(location)
+
+
+def serve_fleet(store: Store) -> None:
+    """In a fleet, start the link unless it runs; wait for nothing."""
+    if isinstance(store, Database) and store.fleet_machine is not None:
+        from gitworker.store.fleet.link_client import start_link
+
+        start_link(os.path.dirname(store.path))
+
+
+def bring_up_to_date(store: Store) -> str:
+    """In a fleet, read what other machines have written; return a note if that is impossible."""
+    if not isinstance(store, Database) or store.fleet_machine is None or store.is_read_only:
+        return ""
+    from gitworker.store.fleet.fleet_database import synchronised
+
+    return synchronised(store)
 
 
 def create_store(location: str) -> Store:
     """Open a store, or create it; safe against concurrent creators."""
-    if location.startswith(POSTGRES):
-        from gitworker.store.postgres.opening import create_postgres
+    return _by_way_of_the_link(create_database(location))
 
-        return create_postgres(location)
-    return create_database(location)
+
+def _by_way_of_the_link(database: Database) -> Store:
+    if database.fleet_machine is None or database.is_read_only:
+        return database
+    from gitworker.store.fleet.fleet_database import FleetDatabase  # only in a fleet
+
+    database.close()
+    return FleetDatabase(database.path)
 
 
 def is_bus_directory(place: str) -> bool:
@@ -67,10 +91,6 @@ def open_search_index(location: str) -> SearchIndex:
 
 def expected_guards(store: Store) -> dict[str, str]:
     """Return the texts of the triggers that guard states and logs, by name."""
-    if _is_on_postgres(store):
-        from gitworker.store.postgres import guards as postgres_guards
-
-        return postgres_guards.expected_guards()
     from gitworker.store.sqlite import guards  # only for fsck
 
     return guards.expected_guards()
@@ -78,10 +98,6 @@ def expected_guards(store: Store) -> dict[str, str]:
 
 def restore_guards(store: Store, names: list[str]) -> None:
     """Create missing or changed guards again."""
-    if _is_on_postgres(store):
-        from gitworker.store.postgres import guards as postgres_guards
-
-        return postgres_guards.restore_guards(store, names)
     from gitworker.store.sqlite import guards
 
     return guards.restore_guards(store, names)
@@ -89,16 +105,6 @@ def restore_guards(store: Store, names: list[str]) -> None:
 
 def restate(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
     """Set an entity's state to the one of its last transition, past the guards; for fsck only."""
-    if _is_on_postgres(store):
-        from gitworker.store.postgres import guards as postgres_guards
-
-        return postgres_guards.reset_state(store, machine, entity, state=state, version=version)
     from gitworker.store.sqlite import guards
 
     return guards.reset_state(store, machine, entity, state=state, version=version)
-
-
-def _is_on_postgres(store: Store) -> TypeGuard[PostgresDatabase]:
-    from gitworker.store.sqlite.database import Database
-
-    return not isinstance(store, Database)

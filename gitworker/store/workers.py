@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gitworker.errors import Unavailable
+from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import Branch, Oid, Origin, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import ReturnReason, WorkerState
@@ -15,6 +15,7 @@ class Worker(NamedTuple):
     """One worker's row. Times are epoch milliseconds.
 
     `lands_on` is the branch of its task's workstream, None if the task lands on the target.
+    `elsewhere` is the other machine of the fleet that has its worktree, None if it is this one.
     """
 
     worker_id: WorkerId
@@ -41,6 +42,7 @@ class Worker(NamedTuple):
     returned_detail: str | None = None
     waits_for_author: bool = False
     lands_on: Ref | None = None
+    elsewhere: str | None = None
 
     @property
     def ref(self) -> Ref:
@@ -65,6 +67,17 @@ class Worker(NamedTuple):
     def in_words(self) -> str:
         """Return the worker with its state in words: "auth is in review"."""
         return f"{self.worker_id} {self.words}"
+
+
+def on_another_machine(worker: Worker) -> Refused | None:
+    """Return the refusal of a command that needs a worktree on another machine of the fleet."""
+    if worker.elsewhere is None:
+        return None
+    return Refused(
+        f"the worktree of {worker.worker_id} is on the machine {worker.elsewhere}",
+        f"git worker show {worker.worker_id}   # run the command there",
+        code="on_another_machine",
+    )
 
 
 def find_worker(reader: Reader, worker: str) -> Worker | None:

@@ -119,12 +119,17 @@ EVERYTHING = Selection()
 
 def insert_message(writer: Writer, message: NewMessage) -> None:
     """Insert a message unless its id exists."""
-    writer.run("messages.publish", **message.values())
+    writer.run(_place(writer), **message.values())
 
 
 def publish_message(store: Store, message: NewMessage, *, durable: bool = True) -> None:
     """Insert a message unless its id exists, in a transaction of its own."""
-    store.write_one("messages.publish", durable=durable, **message.values())
+    store.write_one(_place(store), durable=durable, **message.values())
+
+
+def _place(reader: Reader) -> str:
+    """Return the query that publishes, or that leaves a message to the link of a fleet."""
+    return "fleet.send" if reader.defers_messages else "messages.publish"
 
 
 def messages_after(reader: Reader, after: int, *, limit: int) -> list[StoredMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
+from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Refused, Unavailable
 from gitworker.store.postgres.rules_dialect import REFUSED_STATE
 
 CONFLICT = "conflict"
@@ -27,7 +27,7 @@ def translated(error: psycopg.Error) -> GitWorkerError:
                 "another command changed this at the same time", "run the command again"
             )
         return Conflict(text)
-    if state == LOCK_TIMEOUT:
+    if state == LOCK_TIMEOUT or state.startswith("40"):  # the second: a deadlock with psql
         return Conflict("the database is busy", "run the command again", code="busy")
     if state == "25006":
         return read_only()
@@ -38,5 +38,31 @@ def translated(error: psycopg.Error) -> GitWorkerError:
     if isinstance(error, psycopg.DataError) and not state:
         return Invalid(f"the text has a NUL byte: {text}")
     if not state or state[:2] in ("08", "28", "3D", "57"):
-        return Unavailable(f"PostgreSQL: {text}", DOCTOR, code="server_unavailable")
+        why = text.rpartition("failed: ")[2] or text  # without libpq's address of the server
+        return Unavailable(f"PostgreSQL: {why}", DOCTOR, code="server_unavailable")
     return Internal(f"PostgreSQL: {text}")
+
+
+def require_same_version(found: str, known: int, schema: str) -> None:
+    """Raise Unavailable unless a schema has our version."""
+    if found == str(known):
+        return
+    is_newer = found.isdigit() and int(found) > known
+    raise Unavailable(
+        f"the schema {schema} has version {found}; this gitworker knows {known}",
+        "pip install --upgrade gitworker" if is_newer else "git worker doctor",
+        code="newer_schema" if is_newer else "older_schema",
+    )
+
+
+def incomplete(table: str, found: int, wanted: int) -> Unavailable:
+    """Return the error for a table of which not all rows have arrived."""
+    return Unavailable(f"PostgreSQL has {found} of the {wanted} rows of {table}", DOCTOR)
+
+
+def foreign_schema(schema: str, table: str) -> Refused:
+    """Return the refusal of a schema with tables that are not ours."""
+    return Refused(
+        f"the schema {schema} has tables of another program, such as {table}: choose another one",
+        code="foreign_schema",
+    )

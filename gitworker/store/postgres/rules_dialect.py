@@ -1,30 +1,26 @@
-"""Translate the SQL of the store from SQLite's dialect to PostgreSQL's. Pure.
+"""Translate the schema of the store from SQLite's dialect to PostgreSQL's. Pure.
 
-The queries and the schema exist once. They keep to what both engines have, apart from the
-differences below, so that each has one text that can be read, and a change cannot be forgotten on
-one side. What cannot be translated has a text of its own in `queries.sql`.
+The schema exists once, so that a change cannot be forgotten on one side. It keeps to what both
+engines have, apart from the differences below.
 """
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 # A refusal of a guard, as an error of a class that PostgreSQL itself never raises.
 REFUSED_STATE = "GW001"
-# An insert of a transition needs this setting, which our connections have.
+# With this setting, which our transactions have, a change is one that has passed the guards of a
+# machine's replica: it is repeated as it is.
 WRITER_SETTING = "gitworker.writer"
 _STRING = re.compile(r"'(?:[^']|'')*'")
 _HIDDEN = re.compile(r"\x00(\d+)\x00")
 _COMMENT = re.compile(r"--[^\n]*")
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _PLAIN = (
-    (re.compile(r"\bINDEXED BY \w+"), ""),
-    (re.compile(r"\bCROSS JOIN (\w+(?: AS \w+)?)\s+ON\b"), r"JOIN \1 ON"),
     (re.compile(r"\bIS NOT\b(?!\s+(?:NULL|DISTINCT))"), "IS DISTINCT FROM"),
     (re.compile(r"\bIS\b(?!\s+(?:NOT|NULL|DISTINCT))"), "IS NOT DISTINCT FROM"),
     (re.compile(r"\bIFNULL\("), "COALESCE("),
-    (re.compile(r"\bjson_each\("), "each_json("),
     (re.compile(r"\bAS INTEGER\)"), "AS BIGINT)"),
-    (re.compile(r"\bLIMIT (:\w+|\d+ \* :\w+)"), r"LIMIT NULLIF(GREATEST(\1, -1), -1)"),
 )
 _EXTREME = re.compile(r"\b(MAX|MIN)\(")
 _TYPES = (
@@ -36,6 +32,7 @@ _TYPES = (
     (re.compile(r",\s*CHECK \(typeof\(\w+\) = [^)]*\)"), ""),
 )  # fmt: skip
 _NUMBERED = re.compile(r"CREATE TABLE (\w+) \(\s+(\w+) INTEGER PRIMARY KEY AUTOINCREMENT\b")
+_TABLE = re.compile(r"CREATE TABLE (\w+)|CREATE (?:UNIQUE )?INDEX \w+\s+ON (\w+)")
 _TRIGGER = re.compile(
     r"CREATE TRIGGER (?:IF NOT EXISTS )?(?P<name>\w+)\s+(?P<time>BEFORE|AFTER)\s+"
     r"(?P<event>INSERT|DELETE|UPDATE(?: OF [\w, ]+?)?)\s+ON (?P<table>\w+)"
@@ -55,15 +52,8 @@ class Guard(NamedTuple):
     trigger: str
 
 
-def query_of(text: str) -> str:
-    """Return a query with the parameters of psycopg: `:name` becomes `%(name)s`."""
-    hidden, strings = _hide(_COMMENT.sub("", text))
-    plain = _PARAMETER.sub(r"%(\1)s", _plain(hidden).replace("%", "%%"))
-    return _show(plain, [one.replace("%", "%%") for one in strings]).strip().rstrip(";")
-
-
-def schema_of(text: str) -> list[str]:
-    """Return the statements of a schema for its tables, indexes and rows, without guards."""
+def schema_of(text: str, is_wanted: Callable[[str], bool]) -> list[str]:
+    """Return the statements for the wanted tables of a schema and their indexes, without rows."""
     tables = _COMMENT.sub("", _TRIGGER.sub("", text))
     hidden, strings = _hide(tables)
     hidden = _plain(hidden)
@@ -71,14 +61,48 @@ def schema_of(text: str) -> list[str]:
         hidden = pattern.sub(other, hidden)
     made = _show(hidden, strings)
     statements = [one.strip() for one in made.split(";\n") if one.strip()]
-    counters = [f"INSERT INTO row_numbers VALUES ('{one[1]}', 0)" for one in _numbered(text)]
-    return [*statements, *counters]
+    counters = [
+        f"INSERT INTO row_numbers VALUES ('{one[1]}', 0)"
+        for one in _numbered(text)
+        if is_wanted(one[1])
+    ]
+    made_tables = [one for one in statements if (table := _table_of(one)) and is_wanted(table)]
+    return [*made_tables, *counters]
 
 
-def guards_of(text: str) -> dict[str, Guard]:
-    """Return the triggers of a schema by name, and those that number rows."""
-    made = {f"a_number_{one[1]}": _numbering(one[1], one[2]) for one in _numbered(text)}
-    return made | {one["name"]: _guard_of(one) for one in _TRIGGER.finditer(text)}
+def guards_of(text: str, is_wanted: Callable[[str], bool]) -> dict[str, Guard]:
+    """Return the triggers of the wanted tables by name, and those that number rows."""
+    made = {
+        f"a_number_{one[1]}": _numbering(one[1], one[2])
+        for one in _numbered(text)
+        if is_wanted(one[1])
+    }
+    return made | {
+        one["name"]: _guard_of(one) for one in _TRIGGER.finditer(text) if is_wanted(one["table"])
+    }
+
+
+def log_triggers_of(keys: Mapping[str, Sequence[str]]) -> dict[str, Guard]:
+    """Return the triggers that record the changes of other programs, by the tables' keys.
+
+    `z_` comes last among the triggers.
+    """
+    made = {}
+    for table, key in keys.items():
+        name = f"z_log_{table}"
+        columns = ", ".join(f"'{one}'" for one in key)
+        made[name] = Guard(
+            "",
+            f"CREATE TRIGGER {name} AFTER INSERT OR UPDATE OR DELETE ON {table}"
+            f" FOR EACH ROW EXECUTE FUNCTION log_foreign_change({columns})",
+        )
+    return made
+
+
+def _table_of(statement: str) -> str | None:
+    """Return the table that a statement creates or indexes; None for one that inserts a row."""
+    found = _TABLE.match(statement)
+    return found and (found[1] or found[2])
 
 
 def _numbered(text: str) -> list[re.Match[str]]:
@@ -99,7 +123,6 @@ def _numbering(table: str, column: str) -> Guard:
         f" RETURNING last INTO NEW.{column};\nELSE\n"
         f"UPDATE row_numbers SET last = NEW.{column}"
         f" WHERE name = '{table}' AND last < NEW.{column};\nEND IF;\n"
-        f"PERFORM set_config('gitworker.last_row', NEW.{column}::text, true);\n"
         "RETURN NEW;\nEND $$"
     )
     trigger = (
@@ -114,9 +137,10 @@ def _guard_of(found: re.Match[str]) -> Guard:
     if found["when"]:
         body = f"IF ({_translated(found['when'])}) THEN\n{body}\nEND IF;"
     row = "OLD" if found["event"] == "DELETE" else "NEW"
+    passed = f"IF current_setting('{WRITER_SETTING}', true) = 'on' THEN RETURN {row}; END IF;"
     function = (
         f"CREATE OR REPLACE FUNCTION {found['name']}() RETURNS trigger LANGUAGE plpgsql AS $$\n"
-        f"BEGIN\n{body}\nRETURN {row};\nEND $$"
+        f"BEGIN\n{passed}\n{body}\nRETURN {row};\nEND $$"
     )
     trigger = (
         f"CREATE TRIGGER {found['name']} {found['time']} {found['event']} ON {found['table']}"
@@ -134,10 +158,7 @@ def _guard_statement(text: str) -> str:
         return f"IF ({_translated(when)}) THEN {raised} END IF;" if when else raised
     if _WRITER.match(text):
         why = "only gitworker inserts transitions"
-        return (
-            f"IF current_setting('{WRITER_SETTING}', true) IS DISTINCT FROM 'on' THEN"
-            f" RAISE EXCEPTION '{why}' USING ERRCODE = '{REFUSED_STATE}'; END IF;"
-        )
+        return f"RAISE EXCEPTION '{why}' USING ERRCODE = '{REFUSED_STATE}';"
     return f"{_translated(text)};"
 
 

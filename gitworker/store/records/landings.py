@@ -30,9 +30,12 @@ def record_landing(writer: Writer, operation: int, landing: Landing, *, branch: 
     )  # fmt: skip
 
 
-def mark_undone(writer: Writer, operation: int, *, now: int) -> None:
-    """Record that the landing of an operation was undone."""
-    writer.run("landings.mark_undone", operation=operation, now=now)
+def mark_undone(writer: Writer, operation: int, *, worker: str, task: str, now: int) -> None:
+    """Record that the landing of an operation was undone.
+
+    Operations of different machines of a fleet may have the same number.
+    """
+    writer.run("landings.mark_undone", operation=operation, worker=worker, task=task, now=now)
 
 
 def all_landings(reader: Reader) -> list[Landing]:

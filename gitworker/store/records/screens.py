@@ -43,6 +43,7 @@ class WorkerRow(NamedTuple):
     can_repeat: bool | None = None  # the last command of its task is known; None: no agent ran
     agent_end: str | None = None  # why its agent ended, and nothing works as the worker since
     lands_on: Ref | None = None  # the branch of its task's workstream; None: the target
+    elsewhere: str | None = None  # the other machine of the fleet that has its worktree
 
     @property
     def task(self) -> str:

@@ -13,7 +13,7 @@ import os
 import apsw
 
 from gitworker import clock
-from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Unavailable
+from gitworker.errors import NEEDS_LINK, Conflict, GitWorkerError, Internal, Invalid, Unavailable
 from gitworker.paths import StatePaths, read_only_error
 from gitworker.store.sqlite.queries import query_text
 from gitworker.store.sqlite.write_gate import WriteGate
@@ -36,6 +36,9 @@ WRITER_FUNCTION = "only_gitworker_inserts_transitions"
 # Our triggers raise this, then the reason.
 REFUSED_MARK = "gitworker: "
 CONFLICT = "conflict"
+# Triggers of a fleet's replica raise this for a connection that does not write by way of the link.
+FLEET = "fleet"
+FLEET_FUNCTION = "gitworker_writes_to_the_fleet"
 
 
 class Database:
@@ -47,6 +50,8 @@ class Database:
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self._wal = -1
+        self.fleet_machine: str | None = None  # the id of this machine in a fleet
+        self._may_write_to_the_fleet = [0]  # of the connection's function, which keeps no `self`
         self.path = path
         self._gate = WriteGate(f"{path}-gate", keep=True)
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
@@ -68,6 +73,20 @@ class Database:
             raise translated(error, path) from error
         self._columns: dict[str, tuple[str, ...]] = {}
 
+    @property
+    def defers_messages(self) -> bool:
+        """Whether messages are left to the link of a fleet: for a verb that never waits."""
+        return self.fleet_machine is not None and not self.writes_to_the_fleet
+
+    @property
+    def writes_to_the_fleet(self) -> bool:
+        """Whether the guards of a replica let this connection change what all machines share."""
+        return bool(self._may_write_to_the_fleet[0])
+
+    @writes_to_the_fleet.setter
+    def writes_to_the_fleet(self, may_write: bool) -> None:
+        self._may_write_to_the_fleet[0] = int(may_write)
+
     def wait_at_most(self, ms: int) -> None:
         """Let each write wait so long for other writers."""
         self.connection.set_busy_timeout(ms)
@@ -88,6 +107,10 @@ class Database:
         connection = self.connection
         connection.create_scalar_function(
             WRITER_FUNCTION, lambda *_: 1, 0, flags=apsw.SQLITE_INNOCUOUS
+        )
+        may_write = self._may_write_to_the_fleet
+        connection.create_scalar_function(
+            FLEET_FUNCTION, lambda *_: may_write[0], 0, flags=apsw.SQLITE_INNOCUOUS
         )
         # The last connection must not checkpoint outside the gate when it closes (1.2 ms, too).
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -221,6 +244,10 @@ class Database:
         """
         return WriteTransaction(self, durable)
 
+    def write_own(self, *, durable: bool = True) -> WriteTransaction:
+        """Give a write transaction for what this machine of a fleet has for itself."""
+        return WriteTransaction(self, durable)
+
     def backup(self, target: str) -> None:
         """Write a consistent copy to another file, which appears complete."""
         from gitworker.store.sqlite.snapshot import copy_database  # only before a migration
@@ -247,6 +274,9 @@ class Database:
         """Return the writers' gate: an flock on the file beside the database."""
         self.require_writable()
         return self._gate
+
+    def wait_for_the_fleet(self) -> None:
+        """Let writes wait for the fleet: nothing to do here."""
 
     def require_writable(self) -> None:
         """Raise Unavailable if the state directory cannot be written."""
@@ -343,6 +373,10 @@ def translated(error: apsw.Error, path: str) -> GitWorkerError:
     refusal = text.partition(REFUSED_MARK)[2] if is_of_trigger else ""
     if refusal == CONFLICT:
         return Conflict("another command changed this at the same time", "run the command again")
+    if refusal == FLEET:
+        return Conflict(
+            "the repository has joined a fleet meanwhile", "run the command again", code=NEEDS_LINK
+        )
     if refusal:
         return Conflict(refusal)
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):

@@ -26,7 +26,10 @@ _SET_VERSION = (
     "INSERT INTO meta (key, value) VALUES ('gitworker_schema', :version)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
-_FIND_VERSIONS = "SELECT key, value FROM meta WHERE key IN ('gitworker_schema', 'schema_version')"
+_FIND_VERSIONS = (
+    "SELECT key, value FROM meta"
+    " WHERE key IN ('gitworker_schema', 'schema_version', 'fleet_machine')"
+)
 PROTOCOL_VERSION = "1"
 # The newest version whose tables exist, for a file whose row in `meta` was deleted.
 _VERSION_OF_TABLES = """
@@ -93,7 +96,7 @@ def schema_version(database: Database) -> int:
 
 def _recorded_version(database: Database) -> int | None:
     try:
-        recorded = require_known_protocol(database.connection, database.path)
+        recorded = read_meta(database)
     except apsw.Error as error:
         raise translated(error, database.path) from error
     if recorded is None:
@@ -110,14 +113,25 @@ def _recorded_version(database: Database) -> int | None:
 
 def require_known_protocol(connection: apsw.Connection, path: str) -> str | None:
     """Return our recorded version, if any; raise Unavailable for another bus protocol."""
+    return _read_meta(connection, path)[0]
+
+
+def read_meta(database: Database) -> str | None:
+    """Return our recorded version, if any; note the machine's id of a database in a fleet."""
+    recorded, database.fleet_machine = _read_meta(database.connection, database.path)
+    return recorded
+
+
+def _read_meta(connection: apsw.Connection, path: str) -> tuple[str | None, str | None]:
+    """Return our recorded version, and the id of this machine in a fleet, if any."""
     try:
         found = dict(connection.execute(_FIND_VERSIONS))
     except apsw.SQLError:  # no table meta yet
-        return None
+        return None, None
     protocol = str(found.get("schema_version", PROTOCOL_VERSION))
     if protocol != PROTOCOL_VERSION:
         raise _newer(path, f"version {ascii(protocol)[:40]} of the bus protocol", PROTOCOL_VERSION)
-    return found.get("gitworker_schema")
+    return found.get("gitworker_schema"), found.get("fleet_machine")
 
 
 def _newer(path: str, found: str, known: int | str) -> Unavailable:

@@ -100,7 +100,7 @@ CREATE TABLE workers (
     last_error TEXT,
     pr_url TEXT,
     review_state TEXT
-, pid_ns TEXT, returned_by TEXT, returned_tip TEXT, returned_detail TEXT, waits_for_author INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, pid_ns TEXT, returned_by TEXT, returned_tip TEXT, returned_detail TEXT, waits_for_author INTEGER NOT NULL DEFAULT 0, machine TEXT) WITHOUT ROWID;
 CREATE INDEX idx_workers_task ON workers(task_id);
 CREATE TABLE tasks (
     id TEXT PRIMARY KEY NOT NULL,
@@ -589,6 +589,39 @@ CREATE INDEX idx_landings_target ON landings(target_ref, id) WHERE undone_at_ms 
 CREATE INDEX idx_tasks_ready_of_kind ON tasks(
     project_id, (IFNULL(agent, '') || ' ' || capabilities), priority, created_at_ms, position, id
 ) WHERE status = 'READY' AND held = 0 AND (open_needs = 0 OR waives_needs = 1);
+CREATE TABLE machines (
+    id TEXT PRIMARY KEY NOT NULL,
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    version TEXT NOT NULL,
+    joined_at_ms INTEGER NOT NULL,
+    seen_at_ms INTEGER NOT NULL,
+    lease_until_ms INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL DEFAULT 1,
+    position INTEGER NOT NULL DEFAULT 0,
+    capabilities TEXT NOT NULL DEFAULT '[]',
+    heartbeats TEXT NOT NULL DEFAULT '[]',
+    left_at_ms INTEGER
+) WITHOUT ROWID;
+CREATE TABLE fleet_outbox (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    ts_ms INTEGER NOT NULL,
+    from_agent TEXT NOT NULL,
+    to_agent TEXT,
+    type TEXT NOT NULL,
+    correlation_id TEXT,
+    in_reply_to TEXT,
+    payload TEXT,
+    payload_ref TEXT
+);
+CREATE TABLE fleet_hand_ins (
+    worker_id TEXT PRIMARY KEY NOT NULL,
+    task_id TEXT NOT NULL,
+    note TEXT NOT NULL,
+    pr_url TEXT,
+    created_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);
 INSERT INTO projects VALUES ('default', '', 1.0, 2, 'ACTIVE', 0, NULL, NULL, 0, 0, 0);

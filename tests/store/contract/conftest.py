@@ -1,7 +1,6 @@
-"""A fresh store of each backend. These tests know a backend by its location only."""
+"""A fresh store of each kind. These tests know a store by its location only."""
 
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,18 +8,26 @@ import pytest
 from gitworker.store.api import Store
 from gitworker.store.backend import create_store, open_store
 
-NUMBERS = count(1)
-BACKENDS = ("sqlite", "postgres")
+KINDS = ("alone", "fleet")
 
 
-@pytest.fixture(params=BACKENDS)
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The location of a store of one backend, not created yet."""
-    make: dict[str, Callable[[], str]] = {
-        "sqlite": lambda: str(tmp_path / "bus.db"),
-        "postgres": lambda: f"{request.getfixturevalue('server')}#test{next(NUMBERS)}",
-    }
-    return make[request.param]()
+@pytest.fixture(params=KINDS)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The location of a store that stands alone, or that is one machine's replica in a fleet."""
+    path = str(tmp_path / "bus.db")
+    if request.param == "alone":
+        yield path
+        return
+    server = request.getfixturevalue("server")
+    from tests.store.machines import (
+        Machine,
+        fresh_location,
+        near_links,
+    )  # after the check for psycopg
+
+    with near_links():
+        Machine(tmp_path).join(fresh_location(server), "one")
+        yield path
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ def test_a_comment_is_read_as_it_was_written(store: Store, other: Store) -> None
         second = add_comment(writer, NEW._replace(place=None), now=8)
         dropped = add_comment(writer, NEW, now=9)
         set_text(writer, first, "because")
+    with store.write() as writer:
         drop_comment(writer, dropped)
     assert comments_of(other, "auth", "login") == [first._replace(text="because"), second]
     assert (first.place, first.state, first.version) == (PLACE, CommentState.DRAFT, 0)

@@ -1,36 +1,13 @@
-"""The translation of SQLite's SQL to PostgreSQL's."""
+"""The translation of SQLite's schema to PostgreSQL's."""
 
 import pytest
 
-from gitworker.store.postgres.rules_dialect import guards_of, query_of, schema_of
+from gitworker.store.postgres.rules_dialect import guards_of, log_triggers_of, schema_of
 
 
-@pytest.mark.parametrize(
-    ("text", "translated"),
-    [
-        ("SELECT a FROM t WHERE b = :some_name;", "SELECT a FROM t WHERE b = %(some_name)s"),
-        ("SELECT a IS :b", "SELECT a IS NOT DISTINCT FROM %(b)s"),
-        ("SELECT a IS NOT b.c", "SELECT a IS DISTINCT FROM b.c"),
-        ("SELECT a IS NULL, a IS NOT NULL", "SELECT a IS NULL, a IS NOT NULL"),
-        ("SELECT ' IS :a MAX(1, 2) 100%'", "SELECT ' IS :a MAX(1, 2) 100%%'"),
-        ("SELECT 'it''s' IS NOT 'a'", "SELECT 'it''s' IS DISTINCT FROM 'a'"),
-        ("SELECT 5 % 2  -- a remark: MAX(1, 2)\n", "SELECT 5 %% 2"),
-        ("SELECT MAX(0, (a + MIN(b))), MAX(c)", "SELECT GREATEST(0, (a + MIN(b))), MAX(c)"),
-        ("SELECT MIN(f(a, b)), MIN(f(a), b)", "SELECT MIN(f(a, b)), LEAST(f(a), b)"),
-        ("SELECT MAX(", "SELECT MAX("),
-        ("SELECT IFNULL(a, CAST(b AS INTEGER))", "SELECT COALESCE(a, CAST(b AS BIGINT))"),
-        ("SELECT value FROM json_each(:a)", "SELECT value FROM each_json(%(a)s)"),
-        ("SELECT 1 FROM t INDEXED BY idx_t WHERE a", "SELECT 1 FROM t  WHERE a"),
-        ("FROM a CROSS JOIN b AS c\n    ON c.x = 1", "FROM a JOIN b AS c ON c.x = 1"),
-        ("FROM a CROSS JOIN b", "FROM a CROSS JOIN b"),
-        ("LIMIT :n", "LIMIT NULLIF(GREATEST(%(n)s, -1), -1)"),
-        ("LIMIT 2 * :n", "LIMIT NULLIF(GREATEST(2 * %(n)s, -1), -1)"),
-        ("LIMIT 1", "LIMIT 1"),
-    ],
-)  # fmt: skip
-def test_queries(text: str, translated: str) -> None:
-    """What differs between the dialects is translated, but not within strings."""
-    assert query_of(text) == translated
+def every(_: str) -> bool:
+    """Want every table."""
+    return True
 
 
 SCHEMA = """\
@@ -44,6 +21,7 @@ CREATE TABLE notes (
 CREATE TABLE names (
     name TEXT PRIMARY KEY
 ) WITHOUT ROWID;
+CREATE INDEX idx_names ON names (name) WHERE name IS NOT 'IS a MAX(1, 2)';
 INSERT INTO names VALUES ('a');
 CREATE TRIGGER notes_delete BEFORE DELETE ON notes BEGIN
     SELECT RAISE(ABORT, 'gitworker: notes are not deleted');
@@ -58,21 +36,55 @@ END;
 """
 
 
+GUARD = """\
+CREATE TRIGGER one BEFORE UPDATE ON notes WHEN {} BEGIN
+    SELECT RAISE(ABORT, 'gitworker: no');
+END;
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "translated"),
+    [
+        ("NEW.a IS OLD.a", "NEW.a IS NOT DISTINCT FROM OLD.a"),
+        ("NEW.a IS NOT OLD.a", "NEW.a IS DISTINCT FROM OLD.a"),
+        ("NEW.a IS NULL OR NEW.b IS NOT NULL", "NEW.a IS NULL OR NEW.b IS NOT NULL"),
+        ("' IS MAX(1, 2)' IS NOT 'it''s'", "' IS MAX(1, 2)' IS DISTINCT FROM 'it''s'"),
+        ("MAX(0, (a + MIN(b))) > MAX(c)", "GREATEST(0, (a + MIN(b))) > MAX(c)"),
+        ("MIN(f(a, b)) > MIN(f(a), b)", "MIN(f(a, b)) > LEAST(f(a), b)"),
+        ("MAX(", "MAX("),
+        ("IFNULL(a, CAST(b AS INTEGER))", "COALESCE(a, CAST(b AS BIGINT))"),
+    ],
+)
+def test_conditions(condition: str, translated: str) -> None:
+    """What differs between the dialects is translated, but not within strings."""
+    guard = guards_of(GUARD.format(condition), every)["one"]
+    assert f"\nIF ({translated}) THEN\nRAISE EXCEPTION 'no'" in guard.function
+
+
 def test_tables() -> None:
     """Tables get the types of PostgreSQL, an order by bytes, a counter instead of a sequence."""
-    assert schema_of(SCHEMA) == [
+    assert schema_of(SCHEMA, every) == [
         "CREATE TABLE notes (\n    seq BIGINT PRIMARY KEY,\n"
         "    text TEXT COLLATE \"C\" NOT NULL DEFAULT 'an INTEGER;',\n"
         "    weight DOUBLE PRECISION\n)",
         'CREATE TABLE names (\n    name TEXT COLLATE "C" PRIMARY KEY\n)',
-        "INSERT INTO names VALUES ('a')",
+        "CREATE INDEX idx_names ON names (name) WHERE name IS DISTINCT FROM 'IS a MAX(1, 2)'",
         "INSERT INTO row_numbers VALUES ('notes', 0)",
     ]
 
 
+def test_only_wanted_tables() -> None:
+    """A table that is not wanted leaves no index, no counter and no trigger."""
+    assert [one[:18] for one in schema_of(SCHEMA, "names".__eq__)] == [
+        "CREATE TABLE names", "CREATE INDEX idx_n",
+    ]  # fmt: skip
+    assert guards_of(SCHEMA, "names".__eq__) == {}
+
+
 def test_guards() -> None:
     """A trigger becomes a function that raises our error, and a trigger for each row."""
-    guards = guards_of(SCHEMA)
+    guards = guards_of(SCHEMA, every)
     assert list(guards) == ["a_number_notes", "notes_delete", "notes_update", "notes_writer"]
     assert "SET last = last + 1 WHERE name = 'notes'" in guards["a_number_notes"].function
     deletes = guards["notes_delete"]
@@ -81,6 +93,7 @@ def test_guards() -> None:
     assert deletes.trigger.startswith("CREATE TRIGGER notes_delete BEFORE DELETE ON notes FOR EACH")
     changes = guards["notes_update"]
     assert changes.function.partition("BEGIN\n")[2] == (
+        "IF current_setting('gitworker.writer', true) = 'on' THEN RETURN NEW; END IF;\n"
         "IF (NEW.seq IS DISTINCT FROM OLD.seq) THEN\n"
         "IF (NEW.text IS DISTINCT FROM OLD.text) THEN"
         " RAISE EXCEPTION 'a note keeps its words' USING ERRCODE = 'GW001'; END IF;\n"
@@ -88,4 +101,14 @@ def test_guards() -> None:
         "END IF;\nRETURN NEW;\nEND $$"
     )
     assert " BEFORE UPDATE OF seq, text ON notes " in changes.trigger
-    assert "current_setting('gitworker.writer', true)" in guards["notes_writer"].function
+    assert "only gitworker inserts transitions" in guards["notes_writer"].function
+
+
+def test_the_log_of_other_programs() -> None:
+    """The last trigger of each table hands the columns of its key to the log."""
+    (guard,) = log_triggers_of({"deliveries": ["agent", "seq"]}).values()
+    assert guard.function == ""
+    assert guard.trigger == (
+        "CREATE TRIGGER z_log_deliveries AFTER INSERT OR UPDATE OR DELETE ON deliveries"
+        " FOR EACH ROW EXECUTE FUNCTION log_foreign_change('agent', 'seq')"
+    )

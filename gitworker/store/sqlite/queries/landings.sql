@@ -5,7 +5,9 @@ VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_n
     :now);
 
 -- name: mark_undone — record that a landing was undone
-UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undone_at_ms IS NULL;
+UPDATE landings SET undone_at_ms = :now
+WHERE operation_id = :operation AND worker_id = :worker AND task_id = :task
+    AND undone_at_ms IS NULL;
 
 -- name: all — every landing that was not undone, oldest first
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms

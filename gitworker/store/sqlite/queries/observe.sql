@@ -8,6 +8,7 @@ SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_
     p.worker_id AS parent, w.returned_by, w.returned_tip, w.returned_detail, w.waits_for_author,
     w.worktree, w.admin_dir, t.assigned_agent_id AS task_holder,
     (SELECT branch FROM workstreams WHERE id = t.workstream_id AND landed_oid IS NULL) AS lands_on,
+    NULLIF(w.machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere,
     (SELECT MAX(paused_at_ms) FROM runs WHERE worker_id = w.worker_id AND ended_at_ms IS NULL)
         AS paused_at_ms,
     CASE WHEN r.id IS NOT NULL THEN r.request IS NOT NULL END AS can_repeat,

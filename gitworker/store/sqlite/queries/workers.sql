@@ -6,7 +6,8 @@ SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
     pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author,
     (SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
-        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on
+        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on,
+    NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
 FROM workers ORDER BY worker_id;
 
 -- name: by_id — one worker
@@ -14,7 +15,8 @@ SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
     pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author,
     (SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
-        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on
+        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on,
+    NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
 FROM workers WHERE worker_id = :worker;
 
 -- name: is_interrupted — whether a worker is stale, has failed or waits for its author
@@ -26,7 +28,8 @@ SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
     pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author,
     (SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
-        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on
+        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on,
+    NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
 FROM workers WHERE task_id = :task ORDER BY state_changed_at_ms DESC;
 
 -- name: by_branch — the worker of a branch
@@ -34,7 +37,8 @@ SELECT worker_id, state, version, state_changed_at_ms, task_id, branch, base_oid
     admin_dir, assigned_at_ms, pid, pid_start, host, boot_id, pid_ns, stale_from, last_error,
     pr_url, review_state, returned_by, returned_tip, returned_detail, waits_for_author,
     (SELECT s.branch FROM tasks AS t JOIN workstreams AS s ON s.id = t.workstream_id
-        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on
+        WHERE t.id = workers.task_id AND s.landed_oid IS NULL) AS lands_on,
+    NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
 FROM workers WHERE branch = :branch;
 
 -- name: set_assignment — the task, branch and worktree of a worker

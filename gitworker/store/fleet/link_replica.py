@@ -1,0 +1,76 @@
+"""The replica as the link sees it: what others have written comes in, its own changes go out."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gitworker.store.fleet.changes import Recording, divided
+from gitworker.store.fleet.replica import (
+    LogEntry,
+    apply_entries,
+    belongs_to,
+    find_location,
+    find_position,
+    replace_shared_rows,
+    unguarded,
+)
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import read_meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gitworker.store.api import Writer
+    from gitworker.store.fleet.changes import RowChange
+    from gitworker.store.fleet.replica import Columns, Snapshot
+
+
+class LinkReplica(Database):
+    """bus.db of a machine of a fleet; `machine` is empty in a repository of its own."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.writes_to_the_fleet = True
+        read_meta(self)
+        self.machine = self.fleet_machine or ""
+        self.location = find_location(self)
+
+    @property
+    def position(self) -> int:
+        """Return the position of the last entry in the replica."""
+        return find_position(self)
+
+    def belongs(self) -> bool:
+        """Return whether the store is still that of this machine of this fleet."""
+        return belongs_to(self, self.machine, self.location)
+
+    def apply(self, entries: Iterable[LogEntry]) -> None:
+        """Bring the replica forward; entries that it has already are left out."""
+        apply_entries(self, entries)
+
+    def replace(self, read: Callable[[Columns], Snapshot], *, own: Iterable[LogEntry]) -> None:
+        """Replace all shared rows; `own` are this machine's entries that were not applied yet."""
+        replace_shared_rows(self, read, own=own)
+
+    def record(
+        self, body: Callable[[Writer, int], None], now_ms: int
+    ) -> tuple[list[RowChange], list[RowChange]]:
+        """Run a transaction and roll it back; return the shared and the own changes."""
+        with self.gate():
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                recording = Recording(self)
+                try:
+                    body(self, now_ms)
+                    return divided(recording.changes())
+                finally:
+                    recording.close()
+            finally:
+                self.execute("ROLLBACK")
+
+    @contextmanager
+    def unguarded_write(self) -> Iterator[Writer]:
+        """Give a write transaction of this machine alone, without triggers."""
+        with unguarded(self), self.write(durable=False) as writer:
+            yield writer

@@ -1,0 +1,179 @@
+"""The machines of a fleet as stored, and what this one has followed of the others' changes."""
+
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.store.api import Reader, Store, Writer
+
+
+class StoredMachine(NamedTuple):
+    """A machine; times are milliseconds of the server's clock. `workers` counts its workers."""
+
+    id: str
+    host: str
+    version: str
+    seen_at_ms: int
+    lease_until_ms: int
+    left_at_ms: int | None
+    workers: int
+
+
+def all_machines(reader: Reader) -> list[StoredMachine]:
+    """Return every machine, in the order in which they joined."""
+    return [StoredMachine(**row) for row in reader.rows("fleet.machines")]
+
+
+def place_in_fleet(reader: Reader, machine: str | None) -> tuple[int, int]:
+    """Return a machine's number among those that have not left, from 1 on, and how many they are.
+
+    Returns 1 of 1 in a repository of its own.
+    """
+    if machine is None:
+        return 1, 1
+    names = [one.id for one in all_machines(reader) if one.left_at_ms is None]
+    return (names.index(machine) + 1, len(names)) if machine in names else (1, 1)
+
+
+def count_waiting(reader: Reader) -> int:
+    """Return how many messages the link has to publish."""
+    row = reader.row("fleet.count_waiting")
+    return int(row["number"]) if row else 0
+
+
+def forget_sessions(writer: Writer, worker: str, task: str | None) -> None:
+    """Forget the sessions of a worker's agents: they are on the machine where they ran."""
+    writer.run("fleet.forget_sessions", worker=worker, task=task)
+
+
+class PutOffHandIn(NamedTuple):
+    """A hand-in that was made while the fleet could not be reached."""
+
+    worker_id: str
+    task_id: str
+    note: str
+    pr_url: str | None
+
+
+def put_off_hand_in(store: Store, one: PutOffHandIn, *, now: int) -> None:
+    """Record a hand-in until the fleet can be reached."""
+    with store.write_own() as writer:
+        writer.run(
+            "fleet.put_off",
+            worker=one.worker_id, task=one.task_id, note=one.note, pr_url=one.pr_url, now=now,
+        )  # fmt: skip
+
+
+def put_off_hand_ins(reader: Reader) -> list[PutOffHandIn]:
+    """Return the hand-ins that wait for the fleet, oldest first."""
+    return [PutOffHandIn(**row) for row in reader.rows("fleet.hand_ins")]
+
+
+def forget_hand_in(store: Store, worker: str) -> None:
+    """Forget a hand-in that has been made, or was refused."""
+    with store.write_own() as writer:
+        writer.run("fleet.forget_hand_in", worker=worker)
+
+
+def find_followed(reader: Reader) -> int:
+    """Return the position of the last transition that this machine has followed."""
+    row = reader.row("fleet.followed")
+    return int(row["seq"]) if row else 0
+
+
+def set_followed(store: Store, seq: int) -> None:
+    """Record the position of the last transition that this machine has followed."""
+    store.write_one("fleet.set_followed", durable=False, seq=str(seq))
+
+
+def changed_workers(reader: Reader, after: int) -> tuple[int, list[str]]:
+    """Return the position of the last transition, and the workers that changed after a position."""
+    rows = reader.rows("fleet.changed_workers", after=after)
+    until = max((int(row["seq"]) for row in rows), default=after)
+    return until, [str(row["worker_id"]) for row in rows]
+
+
+def find_open_worker(reader: Reader, machine: str | None = None) -> str | None:
+    """Return a worker that has a task, of one machine or of any; None without one."""
+    row = reader.row("fleet.open_workers", machine=machine)
+    return None if row is None else str(row["worker_id"])
+
+
+def find_open_task(reader: Reader) -> str | None:
+    """Return a task that has not ended, or None."""
+    row = reader.row("fleet.open_tasks")
+    return None if row is None else str(row["id"])
+
+
+def record_leave(writer: Writer, machine: str, *, now: int) -> None:
+    """Record that a machine has left."""
+    writer.run("fleet.leave", machine=machine, now=now)
+
+
+def hold_open_tasks(writer: Writer) -> None:
+    """Hold all open tasks."""
+    writer.run("fleet.hold_open_tasks")
+
+
+def forget_machines(writer: Writer) -> None:
+    """Forget the machines of all workers, after leaving the fleet."""
+    writer.run("fleet.forget_machines")
+
+
+class OwnHeartbeat(NamedTuple):
+    """The last heartbeat of a worker of this machine."""
+
+    agent_id: str
+    ts_ms: int
+    status: str
+    current_task: str | None
+    progress: float | None
+    mono_ms: int | None
+    boot_id: str | None
+
+
+def own_heartbeats(reader: Reader, machine: str) -> list[OwnHeartbeat]:
+    """Return the last heartbeats of the workers whose worktrees are on a machine."""
+    return [OwnHeartbeat(**row) for row in reader.rows("fleet.heartbeats", machine=machine)]
+
+
+def record_report(
+    writer: Writer, machine: str, *, now: int, lease_ms: int, heartbeats: str, position: int
+) -> None:
+    """Extend the lease of a machine, with the heartbeats of its workers and its position."""
+    writer.run(
+        "fleet.report",
+        machine=machine, now=now, lease_until_ms=now + lease_ms, heartbeats=heartbeats,
+        position=position,
+    )  # fmt: skip
+
+
+def record_foreign_heartbeat(
+    writer: Writer,
+    agent: str,
+    *,
+    age_ms: int,
+    status: str,
+    task: str | None,
+    progress: float | None,
+) -> None:
+    """Record the heartbeat of a worker on another machine by the clocks of this one."""
+    now = clock.now_ms() - age_ms
+    writer.run("liveness.beat", agent=agent, now=now, status=status, task=task, progress=progress)
+    writer.run(
+        "liveness.beat_clock", agent=agent, now=now, mono_ms=clock.monotonic_ms() - age_ms,
+        boot_id=clock.boot_id(), host=clock.host_name(),
+    )  # fmt: skip
+
+
+def has_outgoing(reader: Reader) -> bool:
+    """Return whether the outbox has messages."""
+    return reader.row("fleet.waiting") is not None
+
+
+def publish_outgoing(writer: Writer, *, limit: int) -> None:
+    """Move the oldest messages of the outbox to the bus."""
+    for row in writer.rows("fleet.outbox", limit=limit):
+        values = dict(row)
+        number = values.pop("number")
+        writer.run("messages.publish", **values)
+        writer.run("fleet.take", number=number)

@@ -1,0 +1,230 @@
+"""bus.db as a replica of a fleet's shared tables: its machine, its position, its guards.
+
+`meta` holds the machine's id and the position in the log up to which the replica has all changes.
+Triggers refuse other programs, and connections that do not write by way of the link.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+
+from gitworker.errors import Unavailable
+from gitworker.store.fleet.changes import apply_changes, column_names
+from gitworker.store.fleet.rules_tables import OWN_COLUMNS, is_shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gitworker.store.api import Row
+    from gitworker.store.fleet.changes import Cell, RowChange
+    from gitworker.store.sqlite.database import Database
+
+    Columns = dict[str, list[str]]
+
+MACHINE, POSITION, LOCATION = "fleet_machine", "fleet_position", "fleet_location"
+JOINING = "fleet_joining"
+_PREFIX = "fleet_guard_"
+_SET = (
+    "INSERT INTO meta (key, value) VALUES (:key, :value)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+_OUR_TRIGGERS = (
+    "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'fleet_guard_%'"
+)
+
+
+class LogEntry(NamedTuple):
+    """One transaction of the fleet: the shared rows, and those that its machine has for itself."""
+
+    position: int
+    machine: str
+    shared: list[RowChange]
+    own: list[RowChange]
+
+
+class Snapshot(NamedTuple):
+    """All shared rows at a position of the log, and the last number of each numbered table."""
+
+    position: int
+    rows: dict[str, list[tuple[Any, ...]]]
+    numbers: dict[str, int]
+
+
+def shared_tables(database: Database) -> list[str]:
+    """Return the names of the tables that all machines share."""
+    return [str(row["name"]) for row in database.execute(_TABLES) if is_shared(str(row["name"]))]
+
+
+def find_position(database: Database) -> int:
+    """Return the position of the last entry in the replica."""
+    return int(_find(database, POSITION) or 0)
+
+
+def find_location(database: Database) -> str:
+    """Return the location of the fleet, which has no password."""
+    return _find(database, LOCATION)
+
+
+def belongs_to(database: Database, machine: str, location: str) -> bool:
+    """Return whether the store is the replica of a machine in the fleet at a location."""
+    return (_find(database, MACHINE), _find(database, LOCATION)) == (machine, location)
+
+
+def _find(database: Database, key: str) -> str:
+    rows = database.execute("SELECT value FROM meta WHERE key = :key", {"key": key})
+    return str(rows[0]["value"]) if rows else ""
+
+
+def apply_entries(database: Database, entries: Iterable[LogEntry]) -> None:
+    """Bring the replica forward, in one transaction; entries that it has already are left out."""
+    machine = database.fleet_machine
+    with unguarded(database), database.write(durable=False):
+        _require_machine(database)
+        position = find_position(database)
+        for entry in entries:
+            if entry.position <= position:
+                continue
+            apply_changes(database, entry.shared)
+            if entry.machine == machine:
+                apply_changes(database, entry.own)
+            else:
+                _give_up_places(database, entry.shared, machine)
+            position = entry.position
+        set_position(database, position)
+
+
+def _give_up_places(database: Database, changes: Iterable[RowChange], machine: str | None) -> None:
+    """Forget the worktrees here of workers that have theirs on another machine now."""
+    for one in changes:
+        if one.table == "workers" and one.values.get("machine") not in (None, machine):
+            database.connection.execute(
+                "UPDATE workers SET worktree = NULL, admin_dir = NULL WHERE worker_id = ?",
+                (one.key["worker_id"],),
+            )
+
+
+def _require_machine(database: Database) -> None:
+    """Raise Unavailable if the machine has left its fleet since this connection was opened."""
+    if _find(database, MACHINE) != database.fleet_machine:
+        raise Unavailable("this repository is in no fleet", "git worker fleet status")
+
+
+def set_position(database: Database, position: int) -> None:
+    """Record the position of the replica."""
+    database.execute(_SET, {"key": POSITION, "value": str(position)})
+
+
+def copy_rows(database: Database, table: str) -> tuple[list[str], list[tuple[Cell, ...]]]:
+    """Return a table's columns and all its rows."""
+    columns = column_names(database, table)
+    rows = database.connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
+    return columns, rows
+
+
+def replace_shared_rows(
+    database: Database, read: Callable[[Columns], Snapshot], *, own: Iterable[LogEntry]
+) -> None:
+    """Replace the rows of all shared tables by a snapshot, in one transaction.
+
+    `own` are the entries of this machine that the replica does not have yet.
+    """
+    columns = {table: column_names(database, table) for table in shared_tables(database)}
+    found = read(columns)
+    with unguarded(database), database.write(durable=False):
+        _require_machine(database)
+        fill_shared_tables(database, columns, found)
+        for entry in own:
+            apply_changes(database, entry.own)
+
+
+def fill_shared_tables(database: Database, columns: Columns, found: Snapshot) -> None:
+    """Replace the rows of all shared tables; the caller's transaction has no triggers.
+
+    The machine's own columns keep their values.
+    """
+    kept = {
+        table: database.execute(f"SELECT * FROM {table}")
+        for table in OWN_COLUMNS
+        if table in columns
+    }
+    for table, names in columns.items():
+        marks = ", ".join("?" for _ in names)
+        database.connection.execute(f"DELETE FROM {table}")
+        database.connection.executemany(
+            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", found.rows[table]
+        )
+    for table, last in found.numbers.items():
+        database.connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        database.connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, last))
+    for table, rows in kept.items():
+        _restore_own_columns(database, table, rows)
+    set_position(database, found.position)
+
+
+def _restore_own_columns(database: Database, table: str, rows: Iterable[Row]) -> None:
+    key = _KEYS[table]
+    own = sorted(OWN_COLUMNS[table])
+    new = ", ".join(f"{name} = :{name}" for name in own)
+    for row in rows:
+        values = {name: row[name] for name in (key, *own)}
+        database.execute(f"UPDATE {table} SET {new} WHERE {key} = :{key}", values)
+
+
+_KEYS = {"task_claims": "task_id", "workers": "worker_id"}
+
+
+@contextmanager
+def unguarded(database: Database) -> Iterator[None]:
+    """Run without triggers: what they do is part of the changes."""
+    database.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    try:
+        yield
+    finally:
+        database.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+
+
+def become_replica(database: Database, machine: str, location: str) -> None:
+    """Mark the store as the replica of a machine, in the caller's transaction."""
+    database.execute(_SET, {"key": MACHINE, "value": machine})
+    database.execute(_SET, {"key": LOCATION, "value": location})
+    for table in shared_tables(database):
+        for text in _guards(database, table):
+            database.execute(text)
+    database.execute(
+        f"CREATE TRIGGER {_PREFIX}place AFTER UPDATE OF worktree ON workers"
+        " WHEN NEW.worktree IS NOT NULL AND NEW.worktree IS NOT OLD.worktree BEGIN"
+        " UPDATE workers SET machine = (SELECT value FROM meta WHERE key = 'fleet_machine')"
+        " WHERE worker_id = NEW.worker_id; END"
+    )
+
+
+def note_joining(database: Database) -> str:
+    """Return the mark of this store, by which the fleet knows it after a killed join."""
+    mark = _find(database, JOINING) or os.urandom(16).hex()
+    database.execute(_SET, {"key": JOINING, "value": mark})
+    return mark
+
+
+def end_replica(database: Database) -> None:
+    """Make the store one of its own again, in the caller's transaction."""
+    for row in database.execute(_OUR_TRIGGERS):
+        database.execute(f"DROP TRIGGER {row['name']}")
+    for key in (MACHINE, POSITION, LOCATION, JOINING):
+        database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
+
+
+def _guards(database: Database, table: str) -> Iterator[str]:
+    refuse = (
+        "SELECT RAISE(ABORT, 'gitworker: fleet') WHERE gitworker_writes_to_the_fleet() IS NOT 1"
+    )
+    own = OWN_COLUMNS.get(table, frozenset())
+    columns = [name for name in column_names(database, table) if name not in own]
+    of = f" OF {', '.join(columns)}" if own else ""
+    for event in ("INSERT", f"UPDATE{of}", "DELETE"):
+        name = f"{_PREFIX}{table}_{event.split()[0].lower()}"
+        yield f"CREATE TRIGGER IF NOT EXISTS {name} BEFORE {event} ON {table} BEGIN {refuse}; END"

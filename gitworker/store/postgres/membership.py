@@ -1,0 +1,130 @@
+"""The machines of a fleet on the server: the schema, the first rows, the row of each machine.
+
+All functions belong to one transaction, which `begin_schema` begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker.store.fleet.replica import Snapshot
+from gitworker.store.postgres.errors import foreign_schema, incomplete, require_same_version
+from gitworker.store.postgres.schema import LEGAL, guards_script, tables_script
+from gitworker.store.sqlite.migrate import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitworker.store.postgres.server import FleetServer
+
+LEASE_MS = 30_000
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_ADD = f"""
+INSERT INTO machines (id, name, host, version, joined_at_ms, seen_at_ms, lease_until_ms)
+VALUES (%(id)s, %(id)s, %(host)s, %(version)s, {_NOW}, {_NOW}, {_NOW} + {LEASE_MS})
+ON CONFLICT (id) DO UPDATE SET host = excluded.host, version = excluded.version,
+    seen_at_ms = excluded.seen_at_ms, lease_until_ms = excluded.lease_until_ms, left_at_ms = NULL,
+    incarnation = machines.incarnation + 1
+RETURNING row_to_json(machines)::text"""
+
+
+class NewMachine(NamedTuple):
+    """A machine that joins."""
+
+    id: str
+    host: str
+    version: str
+
+
+def begin_schema(server: FleetServer) -> None:
+    """Begin a transaction with the lock; make a missing schema, check the version of another."""
+    server.begin_alone()
+    if server.run("SELECT to_regclass('fleet_log')")[0][0] is None:
+        _make_schema(server)
+    found = server.run("SELECT value FROM meta WHERE key = 'gitworker_schema'")
+    known = str(found[0][0]) if found else "none"
+    require_same_version(known, SCHEMA_VERSION, server.location.schema)
+
+
+def _make_schema(server: FleetServer) -> None:
+    from gitworker.states.engine import legal_rows  # only for a new schema
+    from gitworker.states.machines import MACHINES
+
+    if not server.run("SELECT 1 FROM pg_namespace WHERE nspname = %(name)s", {
+        "name": server.location.schema
+    }):  # fmt: skip
+        server.run(f"CREATE SCHEMA {server.location.quoted_schema}")
+    tables = server.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    if tables:
+        raise foreign_schema(server.location.schema, tables[0][0])
+    server.run("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    server.run(tables_script())
+    server.run(guards_script())
+    rows = [row for one in MACHINES.values() for row in legal_rows(one)]
+    server.run(f"ALTER TABLE {LEGAL} DISABLE TRIGGER USER")
+    server.write_rows(LEGAL, ["machine", "from_state", "event", "to_state"], rows)
+    server.run(f"ALTER TABLE {LEGAL} ENABLE TRIGGER USER")
+    server.run(
+        "INSERT INTO meta VALUES ('gitworker_schema', %(version)s)",
+        {"version": str(SCHEMA_VERSION)},
+    )
+
+
+def present_machines(server: FleetServer) -> dict[str, bool]:
+    """Return the machines that have not left, and whether each one has a lease."""
+    rows = server.run(f"SELECT id, lease_until_ms > {_NOW} FROM machines WHERE left_at_ms IS NULL")
+    return {row[0]: bool(row[1]) for row in rows}
+
+
+def add_machine(server: FleetServer, machine: NewMachine, mark: str) -> None:
+    """Add a machine, or let one of this name come back, and tell the others.
+
+    The entry has the mark, by which a machine that was killed while it joined is known again.
+    """
+    (row,) = server.run(_ADD, machine._asdict())
+    change = ["machines", "insert", {"id": machine.id}, json.loads(row[0])]
+    server.run(
+        "SELECT append_to_fleet_log(%(machine)s, %(mark)s, %(change)s, '[]')",
+        {
+            "machine": machine.id,
+            "mark": mark if server.find_mark(mark) is None else os.urandom(16).hex(),
+            "change": json.dumps([change]),
+        },
+    )
+
+
+def write_table(
+    server: FleetServer, table: str, columns: list[str], rows: list[tuple[Any, ...]]
+) -> None:
+    """Replace the rows of a table; raise Unavailable if they are not all there then."""
+    server.run(f"DELETE FROM {table}")
+    server.write_rows(table, columns, rows)
+    count = server.run(f"SELECT COUNT(*) FROM {table}")[0][0]
+    if count != len(rows):
+        raise incomplete(table, count, len(rows))
+
+
+def set_numbers(server: FleetServer, numbers: Iterable[tuple[str, int]]) -> None:
+    """Record the last number of each numbered table."""
+    for name, last in numbers:
+        server.run(
+            "UPDATE row_numbers SET last = %(last)s WHERE name = %(name)s",
+            {"name": name, "last": last},
+        )
+
+
+def read_content(server: FleetServer, columns: dict[str, list[str]]) -> Snapshot:
+    """Return all rows as the transaction sees them."""
+    rows = {
+        table: server.run(f"SELECT {', '.join(names)} FROM {table}")
+        for table, names in columns.items()
+    }
+    position = server.run("SELECT MAX(position) FROM fleet_log")[0][0]
+    return Snapshot(int(position), rows, dict(server.run("SELECT name, last FROM row_numbers")))
+
+
+def commit(server: FleetServer) -> None:
+    """End the transaction; the others hear of it."""
+    server.run(f"NOTIFY {server.location.quoted_schema}; COMMIT")

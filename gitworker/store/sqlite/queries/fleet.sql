@@ -1,0 +1,80 @@
+-- name: report — extend the lease of a machine, with the heartbeats of its workers
+UPDATE machines SET seen_at_ms = :now, lease_until_ms = :lease_until_ms, heartbeats = :heartbeats,
+    position = :position
+WHERE id = :machine;
+
+-- name: heartbeats — those of the workers whose worktrees are on a machine
+SELECT h.agent_id, h.ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id
+FROM workers AS w
+JOIN heartbeats AS h ON h.agent_id = w.worker_id
+LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
+WHERE w.machine = :machine AND w.worktree IS NOT NULL;
+
+-- name: machines — all machines with the number of workers at each, in the order of their joining
+SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms,
+    (SELECT COUNT(*) FROM workers AS w
+        WHERE w.machine = m.id AND w.state NOT IN ('IDLE', 'COMPLETED')) AS workers
+FROM machines AS m ORDER BY joined_at_ms, id;
+
+-- name: waiting — whether the outbox has messages
+SELECT 1 AS found FROM fleet_outbox LIMIT 1;
+
+-- name: outbox — the oldest messages that were not published yet
+SELECT number, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+    payload_ref
+FROM fleet_outbox ORDER BY number LIMIT :limit;
+
+-- name: take — remove a message from the outbox
+DELETE FROM fleet_outbox WHERE number = :number;
+
+-- name: send — leave a message for the link; a known id is an idempotent retry
+INSERT INTO fleet_outbox (id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to,
+    payload, payload_ref)
+VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_to, :payload,
+    :payload_ref)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: leave — record that a machine has left
+UPDATE machines SET left_at_ms = :now, lease_until_ms = :now WHERE id = :machine;
+
+-- name: open_workers — workers of a machine that have a task
+SELECT worker_id FROM workers
+WHERE task_id IS NOT NULL AND (:machine IS NULL OR machine IS :machine) ORDER BY worker_id;
+
+-- name: open_tasks — whether any task is open
+SELECT id FROM tasks WHERE status NOT IN ('COMPLETED', 'CANCELLED', 'SKIPPED') ORDER BY id LIMIT 20;
+
+-- name: hold_open_tasks — hold every open task, since other machines go on with them
+UPDATE tasks SET held = 1 WHERE status NOT IN ('COMPLETED', 'CANCELLED', 'SKIPPED');
+
+-- name: forget_machines — after leaving, every worker is one of this repository
+UPDATE workers SET machine = NULL WHERE machine IS NOT NULL;
+
+-- name: count_waiting — the number of messages that the link has to publish
+SELECT COUNT(*) AS number FROM fleet_outbox;
+
+-- name: followed — the last transition that this machine has followed
+SELECT CAST(value AS INTEGER) AS seq FROM meta WHERE key = 'fleet_followed';
+
+-- name: set_followed — record the last transition that this machine has followed
+INSERT INTO meta (key, value) VALUES ('fleet_followed', :seq)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: changed_workers — the workers with transitions after a position, with their last one
+SELECT entity_id AS worker_id, MAX(seq) AS seq FROM transitions
+WHERE machine = 'worker' AND seq > :after GROUP BY entity_id ORDER BY entity_id;
+
+-- name: forget_sessions — those of a worker's agents at a task
+UPDATE runs SET session = NULL WHERE worker_id = :worker AND task_id IS :task;
+
+-- name: put_off — record a hand-in until the fleet can be reached
+INSERT INTO fleet_hand_ins (worker_id, task_id, note, pr_url, created_at_ms)
+VALUES (:worker, :task, :note, :pr_url, :now)
+ON CONFLICT (worker_id) DO UPDATE SET task_id = excluded.task_id, note = excluded.note,
+    pr_url = excluded.pr_url, created_at_ms = excluded.created_at_ms;
+
+-- name: hand_ins — those that wait, oldest first
+SELECT worker_id, task_id, note, pr_url FROM fleet_hand_ins ORDER BY created_at_ms, worker_id;
+
+-- name: forget_hand_in — one that was made, refused or repeated
+DELETE FROM fleet_hand_ins WHERE worker_id = :worker;
