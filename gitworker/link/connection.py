@@ -1,0 +1,279 @@
+"""The link's connection to the fleet: the replica on one side, PostgreSQL on the other."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
+from gitworker.link.heartbeats import receive_heartbeats, report_machine
+from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
+from gitworker.liveness.process_origin import is_local, origin_of, this_origin
+from gitworker.store.fleet.changes import from_json, to_json
+from gitworker.store.fleet.link_client import UNKNOWN, lost
+from gitworker.store.fleet.link_replica import LinkReplica
+from gitworker.store.fleet.replica import LogEntry
+from gitworker.store.postgres.server import ENTRIES_AT_ONCE, FleetServer, NewEntry
+from gitworker.store.records.runs import open_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Writer
+    from gitworker.store.postgres.server import Begun
+
+RETRY_MS = 2_000
+FRESH_MS = 10_000  # the link reports each five seconds, which shows that the connection lives
+
+
+class FleetConnection:
+    """Reads and writes the fleet's log for all commands of this machine."""
+
+    def __init__(self, paths: StatePaths) -> None:
+        self.paths = paths
+        self.replica = LinkReplica(paths.database)
+        if not self.replica.machine:
+            raise Unavailable("this repository is in no fleet", "git worker fleet status")
+        self.machine = self.replica.machine
+        self._server: FleetServer | None = None
+        self._failure: Unavailable | None = None
+        self._failed_ms = 0
+        self._read_ms = 0
+        self.is_behind = False  # others have changed workers, which a job has to follow
+        self.now_ms = 0  # the server's clock, when it was last asked
+
+    def fileno(self) -> int:
+        """Return the descriptor of the connection to the server; -1 without one."""
+        return (
+            -1 if self._server is None or self._server.connection.closed else self._server.fileno()
+        )
+
+    def close(self) -> None:
+        """Close both sides."""
+        if self._server is not None:
+            self._server.close()
+        self.replica.close()
+
+    def state(self) -> dict[str, Any]:
+        """Return the position of the replica, for `fleet status`."""
+        return {
+            "position": self.replica.position, "machine": self.machine,
+            "now_ms": self.now_ms,
+            "round_trips": 0 if self._server is None else self._server.round_trips,
+        }  # fmt: skip
+
+    def has_left(self) -> bool:
+        """Return whether this machine has left the fleet of this connection, or joined another."""
+        return not self.replica.belongs()
+
+    def has_work(self) -> bool:
+        """Return whether agents run on this machine, whose heartbeats the link reports."""
+        here = this_origin()
+        return any(is_local(origin_of(run), here) for run in open_runs(self.replica))
+
+    def has_news(self) -> bool:
+        """Return whether another machine has written; connect again if the time has come."""
+        return self._reach().has_news()
+
+    def begin(self) -> None:
+        """Take the fleet's lock and bring the replica up to date."""
+        server = self._reach()
+        with self._watched(server):
+            self._receive(server.begin(self.replica.position), server)
+
+    def cancel(self) -> None:
+        """Release the lock; nothing is written."""
+        if self._server is not None:
+            self._server.cancel()
+
+    def commit(
+        self, shared: str, own: str, *, durable: bool, of: str = "fleet", mark: str = ""
+    ) -> int:
+        """Write changes to the log, then to the replica; return the position.
+
+        `of` begins the names of the points at which tests kill us, `mark` is the name by which the
+        entry is found if its writer does not get the answer. Raises Unavailable (`fleet_unknown`)
+        if the connection is lost before the answer.
+        """
+        server = self._server
+        if server is None:
+            raise lost()
+        mark = mark or os.urandom(16).hex()
+        changes = from_json(shared)
+        crash_point(f"{of}-before-commit")
+        try:
+            payloads = read_payloads(self.paths.blobs, refs_of(changes))
+            new = NewEntry(self.machine, changes, own, payloads)
+            position = server.commit(mark, new, durable=durable)
+        except Unavailable as error:
+            position = self._position_of(mark, error)
+        except GitWorkerError:
+            server.cancel()
+            raise
+        crash_point(f"{of}-after-commit")
+        entry = LogEntry(position, self.machine, changes, from_json(own))
+        if self.replica.position == position - 1:
+            self.replica.apply([entry])
+            self._show([entry])
+        else:
+            self.catch_up(fresh=True)
+        return position
+
+    def _position_of(self, mark: str, error: Unavailable) -> int:
+        """Ask a new connection whether an entry was written; raise what is to be said if not."""
+        self._lose(error)
+        self._failed_ms = 0
+        try:
+            found = self.find(mark)
+        except Unavailable as again:
+            raise Unavailable(
+                "the connection to the fleet was lost while it wrote; whether the change was"
+                " recorded is known as soon as PostgreSQL answers again",
+                "git worker fleet status",
+                code=UNKNOWN,
+            ) from again
+        if found is None:
+            raise lost()
+        return found
+
+    def find(self, mark: str) -> int | None:
+        """Return the position of the entry with a mark, which the replica has then, or None.
+
+        With the fleet's lock: a lost connection may still be writing.
+        """
+        self.begin()
+        try:
+            with self._watched(self._reach()):
+                return self._reach().find_mark(mark)
+        finally:
+            self.cancel()
+
+    def write(self, body: Callable[[Writer, int], None], *, of: str, durable: bool = True) -> None:
+        """Run a transaction of the link itself; `body` gets the replica and the server's time."""
+        self.begin()
+        try:
+            shared, own = self.replica.record(body, self.now_ms)
+        except BaseException:
+            self.cancel()
+            raise
+        if shared:
+            self.commit(to_json(shared), to_json(own), durable=durable, of=of)
+        else:
+            self.cancel()
+
+    def report(self) -> None:
+        """Extend the lease of this machine, with the heartbeats of its workers."""
+        position = self.replica.position
+
+        def body(writer: Writer, now_ms: int) -> None:
+            report_machine(writer, self.machine, position=position, now_ms=now_ms)
+
+        self.write(body, of="beat", durable=False)
+
+    def prune(self) -> None:
+        """Delete the entries that no machine needs."""
+        self._reach().prune()
+
+    def catch_up(self, *, fresh: bool = False) -> None:
+        """Bring the replica up to date without the lock."""
+        server = self._reach()
+        now = clock.monotonic_ms()
+        if not fresh and now - self._read_ms < FRESH_MS and not server.has_news():
+            return
+        with self._watched(server):
+            self._receive(server.fetch(self.replica.position), server)
+
+    def _receive(self, begun: Begun, server: FleetServer) -> None:
+        self._read_ms = clock.monotonic_ms()
+        self.now_ms = begun.now_ms
+        while True:
+            position = self.replica.position
+            if begun.oldest > position + 1:
+                own = server.own_entries(self.machine, position)
+                self.replica.replace(server.snapshot, own=own)
+                begun = server.fetch(self.replica.position)
+                continue
+            if begun.entries:
+                refs = [ref for entry in begun.entries for ref in refs_of(entry.shared)]
+                bring_payloads(server, self.paths.blobs, refs)
+                self.replica.apply(begun.entries)
+                self._show(begun.entries)
+            if len(begun.entries) < ENTRIES_AT_ONCE:
+                return
+            begun = server.fetch(self.replica.position)
+
+    def _show(self, entries: list[LogEntry]) -> None:
+        """Let the followers and the log files see what has arrived."""
+        from gitworker.bus.files.export import export_logs
+        from gitworker.bus.following.notify_followers import notify_followers
+
+        tables = {change.table for entry in entries for change in entry.shared}
+        others = [one for one in entries if one.machine != self.machine]
+        receive_heartbeats(self.replica, others)
+        if any(change.table == "transitions" for entry in others for change in entry.shared):
+            self.is_behind = True
+        if tables & {"messages", "transitions"}:
+            with suppress(OSError, GitWorkerError):  # the next command brings them up to date
+                export_logs(self.replica, self.paths)
+            with suppress(OSError):
+                notify_followers(self.paths.bell)
+
+    def _reach(self) -> FleetServer:
+        """Return the connection; without one, try again after a pause."""
+        if self._server is not None and not self._server.connection.closed:
+            return self._server
+        now = clock.monotonic_ms()
+        if self._failure is not None and now - self._failed_ms < RETRY_MS:
+            raise _unreachable(self._failure)
+        try:
+            self._server = FleetServer(self.replica.location, name=f"gitworker link {self.machine}")
+        except GitWorkerError as error:
+            self._lose(error)
+            raise _unreachable(error) from error
+        if self._failure is not None:
+            self.is_behind = True  # and what was put off meanwhile is due
+        self._failure = None
+        self._read_ms = 0
+        return self._server
+
+    def _lose(self, error: GitWorkerError) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._server = None
+        self._failed_ms = clock.monotonic_ms()
+        self._failure = error if isinstance(error, Unavailable) else None
+
+    def _watched(self, server: FleetServer) -> _Watched:
+        return _Watched(self, server)
+
+
+class _Watched:
+    """Turns the loss of the connection into the refusal that commands expect."""
+
+    def __init__(self, connection: FleetConnection, server: FleetServer) -> None:
+        self._connection, self._server = connection, server
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        """Release the lock after an error; close a lost connection."""
+        if error is None:
+            return
+        self._server.cancel()
+        if isinstance(error, Unavailable) and error.code == "server_unavailable":
+            self._connection._lose(error)
+            raise _unreachable(error) from error
+
+
+def _unreachable(error: GitWorkerError | None) -> Unavailable:
+    why = f": {error.message}" if error is not None else ""
+    return Unavailable(
+        f"the fleet cannot be reached{why}", "git worker fleet status", code=UNREACHABLE
+    )
