@@ -62,7 +62,7 @@ def publish_branch(session: Session, worker: Worker, remote: str) -> PublishedBr
     tip = find_tip(session.git, session.repository.common_dir, ref)
     if tip is None:
         raise NotFound(f"branch {branch} does not exist", "git reflog")
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         own_tips = published_tips(writer, remote, branch)
         begin_push(writer, remote, branch, oid=tip, now=clock.now_ms())
     git = session.git.at(_find_top(session, worker, remote))
@@ -76,7 +76,7 @@ def publish_branch(session: Session, worker: Worker, remote: str) -> PublishedBr
             report=session.transfer_report,
             limit_s=session.settings.merge_remote_timeout_s,
         ):
-            with session.store.write() as writer:
+            with session.store.write_own() as writer:
                 end_push(writer, remote, branch, oid=tip, now=clock.now_ms())
             return PublishedBranch(remote, branch, tip)
     raise Conflict(

@@ -119,6 +119,18 @@ def open_remote(session: Session) -> Remote | None:
     return Remote(session, name)
 
 
+def find_newest(session: Session, ref: Ref, tip: Oid) -> Oid:
+    """Return the tip of the remote's branch, as last seen, if it is ahead of the local `tip`.
+
+    A machine of a fleet follows what others have landed, but not over changes in its checkout.
+    """
+    remote = session.settings.merge_remote
+    if session.store.fleet_machine is None or not remote:
+        return tip
+    seen = find_ref(session.git, tracking_ref(remote, ref))
+    return seen if seen is not None and is_ancestor(session.git, tip, seen) else tip
+
+
 def require_remote(session: Session, name: str) -> None:
     """Raise Refused if git knows no remote of that name."""
     if known_remotes(session).get(name) is None:

@@ -52,7 +52,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
         return
     move = BranchMove(ref, onto, old, worker.worktree or "", worker.admin_dir or "")
     _write_marker(move)
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         number = begin_operation(
             writer, KIND, worker=worker.worker_id, task=worker.task, actor=session.actor,
             now=clock.now_ms(),
@@ -129,7 +129,7 @@ def _end(session: Session, operation: Operation) -> None:
 
 
 def _close(session: Session, operation: Operation) -> None:
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step,
             data=operation.data, now=clock.now_ms(),

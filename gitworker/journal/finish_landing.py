@@ -76,7 +76,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
 def close_merges(session: Session, operations: Sequence[Operation]) -> None:
     """Close the operations of landings that are complete."""
     drop_anchors(session, operations)
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         for operation in operations:
             close_operation(
                 writer, operation.id, status="done", step=RECORDED, data=operation.data,

@@ -35,7 +35,7 @@ def roll_back_spawn(session: Session, operation_id: int) -> None:
     drop_worktree(session, operation)
     _drop_claimed(session, operation)
     _drop_branch(session, operation)
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
             now=clock.now_ms(),

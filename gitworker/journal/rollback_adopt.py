@@ -31,7 +31,7 @@ def roll_back_adopt(session: Session, operation_id: int) -> None:
     else:
         release_worktree(session, operation)
     name_back(session, operation)
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
             now=clock.now_ms(),

@@ -39,7 +39,7 @@ from gitworker.worktrees.removal import discard
 
 def roll_back(session: Session, operation_id: int) -> None:
     """Close an operation that changed nothing in git: the move has put everything back."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         operation = load_operation(writer, operation_id)
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,

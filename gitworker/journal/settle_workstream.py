@@ -57,7 +57,7 @@ def close_land(session: Session, operation: Operation) -> None:
     _delete_branch(session, data)
     crash_point("land.deleted")
     drop_anchors(session, [operation])
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         close_operation(
             writer, operation.id, status="done", step=RECORDED, data=data, now=clock.now_ms()
         )

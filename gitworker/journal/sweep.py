@@ -61,7 +61,10 @@ def sweep(session: Session) -> SweepResult:
         questions = due_questions(reader, moment.now_ms)
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
-    silent = silent_runs(runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms)
+    silent = silent_runs(
+        runs, heartbeats, moment, paths=session.paths, dead_ms=dead_ms,
+        elsewhere={one.worker_id for one in workers if one.elsewhere is not None},
+    )  # fmt: skip
     if lost.over or silent:
         from gitworker.lifecycle.runs import (
             settle_runs,  # 10 ms, only after a supervisor was killed
@@ -127,6 +130,8 @@ def _quiet(
             heartbeat=heartbeat,
             process_runs=process_runs(worker, moment, session.paths),
             waits_for_author=worker.waits_for_author,
+            in_fleet=session.store.fleet_machine is not None,
+            is_elsewhere=worker.elsewhere is not None,
         )
         found.append((worker, facts))
     return found
@@ -144,7 +149,7 @@ def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:
         ours = []
     if not silent:
         return False
-    with session.store.write(durable=False) as writer:
+    with session.store.write_own(durable=False) as writer:
         for worker in silent:
             renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     if ours:

@@ -131,7 +131,7 @@ class HeartbeatThread:
 
     def _beat(self, store: Store, agents: dict[str, Report]) -> dict[str, int]:
         times = {}
-        with store.write(durable=False) as writer:
+        with store.write_own(durable=False) as writer:
             for agent, report in agents.items():
                 status, task = report.status, report.task
                 if status is None:

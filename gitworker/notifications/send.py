@@ -63,7 +63,7 @@ def send_new_events(
         except Conflict:
             break
         try:
-            with session.store.write() as writer:
+            with session.store.write_own() as writer:
                 break_off(writer, error=KILLED, now=clock.now_ms())
             while (found := _read(session, is_final, tried))[1]:
                 targets, events = found
@@ -99,7 +99,7 @@ def send_test(session: Session) -> list[Delivery]:
             "git worker config notify.urls <url>", code="not_notified",
         )  # fmt: skip
     now = clock.now_ms()
-    with session.store.write() as writer:  # an earlier failure is settled
+    with session.store.write_own() as writer:  # an earlier failure is settled
         begin_notification(writer, f"test:{now}", event="test", title="a test", now=now)
         end_notification(writer, f"test:{now}", error=None, now=now)
     return found
@@ -137,7 +137,7 @@ def _send(
     session: Session, targets: Targets, event: Event, failed: Callable[[str], object]
 ) -> None:
     """Send one event to its targets, unless another process was faster."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         is_ours = begin_notification(
             writer, event.key, event=event.event, title=event.title, now=clock.now_ms()
         )
@@ -146,7 +146,7 @@ def _send(
     crash_point("notification-begun")
     title, urls = _titled(session, event.title), targets.urls_of(event.event, event.project)
     errors = [error for url in urls if (error := deliver(url, title, event.body)) is not None]
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         end_notification(
             writer, event.key, error="; ".join(errors) or None, now=clock.now_ms(),
             missed=is_missed(errors, targets=len(urls)),

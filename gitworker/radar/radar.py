@@ -107,7 +107,7 @@ def survey(
             verdicts=together(found.verdicts, other.verdicts),
         )  # fmt: skip
     if (found.verdicts.merged or found.verdicts.skipped) and not session.store.is_read_only:
-        with session.store.write(durable=False) as writer:
+        with session.store.write_own(durable=False) as writer:
             prune(writer, targets=targets, live=[blip.tip for blip in found.blips])
     return found
 

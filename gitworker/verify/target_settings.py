@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.config import FILE_NAME, Settings, load_settings, on_only_remote
 from gitworker.errors import Invalid
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.opening import read_settings
@@ -22,6 +22,8 @@ def settings_at(session: Session, commit: Oid, *, owner: str = "the target") -> 
     """
     text = read_settings(session.git, commit)
     settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
+    in_fleet = session.store.fleet_machine is not None
+    settings = on_only_remote(settings, session.git_config, in_fleet=in_fleet)
     if settings.file_faults:
         fault = settings.file_faults[0].replace(OF_TARGET, f"{FILE_NAME} of {owner}", 1)
         raise Invalid(fault, "git worker doctor")

@@ -246,7 +246,7 @@ def _begin(session: Session, stored: Workstream, candidate: Candidate, *, remote
         remote=session.settings.merge_remote if remote else None,
     )  # fmt: skip
     try:
-        with session.store.write() as writer:
+        with session.store.write_own() as writer:
             require_validating(writer, stored.id)
             number = begin_operation(
                 writer, LAND, worker=WORKSTREAM, task=task, actor=session.actor,

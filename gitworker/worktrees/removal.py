@@ -134,7 +134,7 @@ def plan_removals(
 ) -> list[Operation]:
     """Plan the removal of several workers in one transaction, as `plan_removal` does."""
     plans = [_plan(session, one, kind) for one in removals]
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         if kind in EVENTS:
             for one in removals:
                 _refuse_agent(session, writer, one.worker)

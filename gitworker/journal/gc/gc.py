@@ -130,7 +130,7 @@ def _journal(session: Session, selected: Sequence[Item], *, by_itself: bool) -> 
         bytes=sum(item.size_bytes for item in selected),
         by_itself=by_itself,
     )
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         number = begin_operation(
             writer, "gc", worker=HQ, task="", actor=session.actor, now=clock.now_ms(), data=data
         )

@@ -25,7 +25,7 @@ def finish_gc(session: Session, operation: Operation) -> dict[str, str]:
     if data.pool and session.settings.worktree_pool == 0:
         empty_pool(session)
     crash_point("gc.disk")
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         close_operation(
             writer, operation.id, status="done", step="collected",
             data=data._replace(refs=refs), now=clock.now_ms(),

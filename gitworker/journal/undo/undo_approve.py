@@ -53,7 +53,7 @@ def _begin(session: Session, done: Operation) -> Operation:
             tip=data.new,
             worktree=None,
         )
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         record_rewrite(writer, data.ref, old=data.new, new=data.old)
         return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
 

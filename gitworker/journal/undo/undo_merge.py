@@ -87,7 +87,7 @@ def _begin(session: Session, done: Operation) -> Operation:
         tip=window.new,
         worktree=None,
     )
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         return begin_undo(
             writer, window.landings[0], actor=session.actor, now=clock.now_ms(),
             rescue=str(kept.ref), checkout=checkout,
@@ -183,7 +183,10 @@ def _give_back(session: Session, operation: Operation, window: UndoWindow) -> No
             _reopen(writer, landing, actor=operation.actor)
             close(writer, landing, "undone")
         for landing in window.landed:
-            mark_undone(writer, landing.id, now=clock.now_ms())
+            mark_undone(
+                writer, landing.id, worker=landing.worker_id, task=landing.task_id,
+                now=clock.now_ms(),
+            )  # fmt: skip
         if window.workstream is not None:
             reopen_workstream(writer, window.workstream)
             close(writer, window.workstream, "undone")

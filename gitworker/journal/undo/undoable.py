@@ -13,7 +13,7 @@ from gitworker.store.workers import Worker
 
 def begin(session: Session, done: Operation) -> Operation:
     """Write an undo to the journal."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
 
 

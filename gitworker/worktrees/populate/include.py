@@ -17,9 +17,9 @@ from gitworker.errors import Refused
 from gitworker.repo.plumbing.disk import clone_file
 from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
-from gitworker.worktrees.disk_space import require_free
 from gitworker.worktrees.populate.place import INCLUDE_FILE, has_place
-from gitworker.worktrees.rules_space import needed_bytes
+from gitworker.worktrees.space.disk_space import require_free
+from gitworker.worktrees.space.rules_space import needed_bytes
 
 SMALL = 1024 * 1024  # bytes that are copied without a check of the free space
 

@@ -258,7 +258,7 @@ def _fail(session: Session, operation: int, worker: Worker, reason: str) -> None
 
 
 def _close(session: Session, number: int) -> None:
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         operation = find_operation(writer, number)
         if operation is not None and operation.status == "open":
             close_operation(
