@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
-from gitworker.config import Settings, load_settings
+from gitworker.config import Settings, load_settings, on_only_remote
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
 from gitworker.model.ref_names import short_name
@@ -84,7 +84,10 @@ def open_session(
         opening.abandon()
     settings = load_settings(file_text=target.settings, git_config=git_config, env=env)
     store = store or open_store(paths, repository, main_top, create=create, report=report)
+    if offline := backend.bring_up_to_date(store):
+        report(Notice(offline))
     note_main_worktree(paths, repository)
+    settings = on_only_remote(settings, git_config, in_fleet=store.fleet_machine is not None)
     session = Session(
         repository=repository,
         paths=paths,

@@ -82,7 +82,7 @@ def drain(
         known = all_workers(reader) if workers is None else workers
         tips = all_tips(reader)
         for_radar = bool(due_refs(reader, clock.now_ms()))
-    holders = {worker.ref: worker for worker in known if worker.branch}
+    holders = {one.ref: one for one in known if one.branch and one.elsewhere is None}
     targets = list(dict.fromkeys((session.target, *map(session.target_of, holders.values()))))
     refs = read_branches(
         session.git,
@@ -108,7 +108,7 @@ def drain(
         except Exception as error:  # noqa: BLE001 - the other branches are still published
             skipped(ref, error)
     if reported:
-        with session.store.write(durable=False) as writer:
+        with session.store.write_own(durable=False) as writer:
             for worker in holders.values():
                 if worker.worker_id in reported:
                     renew_heartbeat(writer, worker.worker_id, task=worker.task_id)

@@ -19,6 +19,7 @@ from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import require_valid_file
+from gitworker.worktrees.elsewhere import bring_branches
 from gitworker.worktrees.prefetched_checks import start_early_checks
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
@@ -127,6 +128,7 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
         )
         if refusal is not None:
             raise refusal
+    bring_branches(session, [one for one in chosen if not is_landed(one.state)])
     return chosen
 
 

@@ -12,7 +12,7 @@ from gitworker import clock
 from gitworker.branches.replay_branch import begin_rewrite, rescue_old_tips
 from gitworker.claims.leases import require_task_free
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, Unavailable, as_gitworker_error
+from gitworker.errors import LOST, Conflict, GitWorkerError, Unavailable, as_gitworker_error
 from gitworker.journal.finish_landing import (
     ANSWERED,
     PUSHED,
@@ -127,7 +127,7 @@ def push_journaled(session: Session, numbers: list[int], push: Callable[[], None
 
 def note_step(session: Session, numbers: list[int], step: str) -> None:
     """Record the progress of landings with a push."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         for number in numbers:
             operation = load_operation(writer, number)
             data = operation.payload(MergeData)._replace(pushed=step == PUSHED)
@@ -135,7 +135,20 @@ def note_step(session: Session, numbers: list[int], step: str) -> None:
 
 
 def _record(session: Session, numbers: list[int]) -> list[tuple[Operation, Worker]]:
-    """Record the landings of a window whose target has moved, in one transaction."""
+    """Record the landings of a window whose target has moved, in one transaction.
+
+    It waits for a fleet that cannot be reached, since the remote has the commits.
+    """
+    session.store.wait_for_the_fleet()
+    while True:
+        try:
+            return _record_once(session, numbers)
+        except Conflict as error:
+            if error.code != LOST:
+                raise
+
+
+def _record_once(session: Session, numbers: list[int]) -> list[tuple[Operation, Worker]]:
     landed = []
     with session.store.write() as writer:
         for number in numbers:
@@ -193,7 +206,7 @@ def _rescue(session: Session, window: list[Prepared]) -> list[Prepared]:
 
 def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bool) -> list[int]:
     numbers: list[int] = []
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         for prepared in window:
             worker = prepared.worker
             require_task_free(writer, worker.task, worker.worker_id)

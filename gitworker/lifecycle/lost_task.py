@@ -9,7 +9,7 @@ from gitworker.lifecycle.rules import has_no_task
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation, last_operation_of
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, on_another_machine
 
 ENDED, RETURNED, LEFT_OUT = "x-task-ended", "x-task-returned", "x-left-out"
 WORDS = MappingProxyType({"cancel": "cancelled", "reset": "taken from the worker"})
@@ -41,8 +41,13 @@ def publish_return(writer: Writer, freed: Operation, *, actor: str) -> None:
 
 
 def refuse_lost_task(reader: Reader, session: Session, worker: Worker) -> None:
-    """Raise Refused if the caller is a worker whose task was cancelled or reset."""
+    """Raise Refused if the caller is a worker whose task was cancelled or reset.
+
+    Also for one in a worktree that it had before another machine took it over.
+    """
     if session.actor == worker.worker_id:
+        if elsewhere := on_another_machine(worker):
+            raise elsewhere
         lost = find_lost_task(reader, worker, hint=f"git worker inbox --as {worker.worker_id}")
         if lost is not None:
             raise lost

@@ -32,7 +32,6 @@ from gitworker.store.planning.workstreams import find_branch_of_task
 from gitworker.store.workers import Worker
 from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
 from gitworker.workers.spawn import SpawnedWorker
-from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.populate.populate import (
     begin_setup,
@@ -40,6 +39,7 @@ from gitworker.worktrees.populate.populate import (
     require_trusted_setup,
     run_setup,
 )
+from gitworker.worktrees.space.disk_space import require_space
 from gitworker.worktrees.worktree_root import ready_root
 
 
@@ -144,7 +144,7 @@ def _begin(
     base = _find_base(session, found.tip)
     branch = short_name(ref)
     data = AdoptData(ref, branch, found.ref, found.tip, base, path, found.worktree is None)
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         number = begin_operation(
             writer, "adopt", worker=wanted.worker, task=wanted.task, actor=session.actor,
             now=clock.now_ms(), data=data,

@@ -50,7 +50,8 @@ from gitworker.states.worker_machine import state_words
 from gitworker.store.operations import find_last_operation, load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import Review, find_review
-from gitworker.store.workers import Worker, all_workers
+from gitworker.store.workers import Worker, all_workers, find_worker
+from gitworker.worktrees.elsewhere import bring_branches
 from gitworker.worktrees.left_out import find_left_out
 from gitworker.worktrees.prefetched_checks import PrefetchedChecks, forget_early_checks
 
@@ -112,6 +113,7 @@ def approve_all(
     is clean then stays where it is, since the landing replays it.
     """
     results: list[Approved | NotApproved] = []
+    bring_branches(session, _named(session, names))
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
@@ -126,6 +128,13 @@ def approve_all(
     done = [result.worker.worker_id for result in results if isinstance(result, Approved)]
     publish_views(session, *done)
     return results
+
+
+def _named(session: Session, names: Sequence[str]) -> list[Worker]:
+    """Return the workers of these names that exist; `_check` refuses the others."""
+    with session.store.read() as reader:
+        found = (find_worker(reader, name) for name in names)
+        return [one for one in found if one is not None]
 
 
 def waiting_workers(session: Session) -> list[str]:
@@ -233,9 +242,14 @@ class _OwnPatches:
 def _stays(call: _ApproveCall, worker: Worker, tips: BranchTips, outcome: Replayed) -> bool:
     """Return whether the landing that follows replays a branch, so that it need not move now.
 
-    Only with a clean worktree: a move refuses uncommitted work that would be overwritten.
+    Only with a clean worktree: a move refuses uncommitted work that would be overwritten. The
+    branch of a worker on another machine always stays.
     """
-    if call.checks is None or outcome.new == tips.branch:
+    if outcome.new == tips.branch:
+        return False
+    if worker.elsewhere is not None:  # its branch is moved where its worktree is
+        return True
+    if call.checks is None:
         return False
     stays = (
         open_operation(worker.admin_dir or "") is None
@@ -256,7 +270,7 @@ def _record(session: Session, worker: Worker, _: Rewrite, data: ApproveData) -> 
 
 def _move(session: Session, worker: Worker, rewrite: Rewrite, data: ApproveData) -> Worker:
     """Move the branch and record the approval; return the approved worker."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         operation = begin_rewrite(writer, worker, "approve", actor=session.actor, data=data)
     crash_point("approve.journal")
     try:

@@ -161,7 +161,7 @@ def _find_rescued(session: Session, task: TaskId) -> list[Ref]:
 
 def _begin(session: Session, request: SpawnRequest, data: SpawnData, *, task: TaskId) -> int:
     """Write the operation to the journal; return its number."""
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         operation = begin_operation(
             writer, "spawn", worker=request.worker, task=task, actor=session.actor,
             now=clock.now_ms(), data=data,

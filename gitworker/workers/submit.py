@@ -16,7 +16,7 @@ from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims import rules_claim as claim_rules
 from gitworker.claims.leases import path_claims_of_others, require_task_held
-from gitworker.errors import Conflict, Refused
+from gitworker.errors import UNREACHABLE, Conflict, Refused, Unavailable
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.lost_task import refuse_lost_task
 from gitworker.lifecycle.moves import (
@@ -74,6 +74,7 @@ from gitworker.store.workers import (
     set_review_state,
     set_stale_from,
 )
+from gitworker.workers.fleet_hand_in import push_for_the_fleet, put_off
 from gitworker.worktrees.commit_work import commit_all
 
 EMPTY_BRANCH = "empty_branch"  # the code of the refusal of a branch without work
@@ -84,7 +85,8 @@ UNCHANGED = "unchanged since its verification failed"
 class Submitted:
     """A submission: the commit, the number of commits, and the paths that would conflict now.
 
-    `marked` are the changed files in which conflict markers are committed.
+    `marked` are the changed files in which conflict markers are committed. `is_put_off`: the fleet
+    cannot be reached, and the submission is made later.
     """
 
     worker: Worker
@@ -92,6 +94,7 @@ class Submitted:
     commits: int
     conflicts: tuple[str, ...]
     marked: tuple[str, ...] = ()
+    is_put_off: bool = False
 
     @property
     def waits_for_review(self) -> bool:
@@ -111,10 +114,23 @@ class Submission:
 def submit(session: Session, name: str | None, submission: Submission) -> Submitted:
     """Submit the worker's branch for review, and predict its conflicts with the target.
 
+    While the fleet cannot be reached, the submission is recorded here and made later.
     Raises Refused for uncommitted work without a commit message, for an open rebase or merge, and
     for a branch without a commit of its own; Conflict if another agent has taken over the worker's
     claim on the task, or if the commit was sent back for a conflict that it still has.
     """
+    try:
+        return _submit(session, name, submission)
+    except Unavailable as error:
+        if error.code != UNREACHABLE:
+            raise
+        with session.store.read() as reader:
+            worker = require_worker(reader, name, session)
+        tip = put_off(session, worker, note=submission.note, pr_url=submission.pr_url)
+        return Submitted(worker, tip, 0, (), is_put_off=True)
+
+
+def _submit(session: Session, name: str | None, submission: Submission) -> Submitted:
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
         refuse_lost_task(reader, session, worker)
@@ -168,6 +184,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         session.report(Notice(f"{worker.branch} is {UNCHANGED}"))
         submission = replace(submission, note=submission.note or UNCHANGED)
     facts = None if target is None else read_round(session, worker, tip=tip, target=target)
+    push_for_the_fleet(session, worker)
     submitted = _record(session, worker, tip, submission, facts=facts)
     _report_stashed(session, worker)
     if stack_base:

@@ -40,7 +40,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.stacks import forget_stack, move_stack
-from gitworker.store.workers import Worker, settle_conflict
+from gitworker.store.workers import Worker, on_another_machine, settle_conflict
 
 BEGINS = ("start", "take")
 
@@ -146,7 +146,7 @@ def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
             f"git worker assign {worker.worker_id} <task>",
         )
     if owner is None:
-        raise Refused(
+        raise on_another_machine(worker) or Refused(
             f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
         )
     require_owned(owner)

@@ -126,9 +126,11 @@ def add_resolved(session: Session, worker: Worker) -> None:
 
 
 def _require_worktree(session: Session, worker: Worker) -> OwnershipClaim:
+    from gitworker.store.workers import on_another_machine
+
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None:
-        raise Refused(
+        raise on_another_machine(worker) or Refused(
             f"worker {worker.worker_id} has no worktree",
             f"git worker show {worker.worker_id}",
             code="no_worktree",

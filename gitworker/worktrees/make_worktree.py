@@ -15,7 +15,7 @@ def make_worktree(session: Session, data: SpawnData, operation: int) -> tuple[st
     if taken is not None:
         return taken
     from gitworker.repo.worktrees.worktree_list import add_worktree  # 3 ms, as the next import
-    from gitworker.worktrees.disk_space import require_space
+    from gitworker.worktrees.space.disk_space import require_space
 
     require_space(session, data.base)
     added = add_worktree(

@@ -41,7 +41,6 @@ from gitworker.repo.rescue.trash import (
     list_trash,
 )
 from gitworker.session import Session
-from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.pool.hand_out import (
     BELL,
     RETURNING,
@@ -49,6 +48,7 @@ from gitworker.worktrees.pool.hand_out import (
     target_tip,
     update_list,
 )
+from gitworker.worktrees.space.disk_space import require_space
 from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_root
 from gitworker.worktrees.worktree_root import ready_root
 

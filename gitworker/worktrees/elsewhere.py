@@ -1,0 +1,127 @@
+"""Workers of other machines: their branches travel through the git remote.
+
+A machine pushes a branch when its work is handed in. Another one that reviews, verifies or lands it
+fetches the branch first; its own copy of the branch follows the remote's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
+from gitworker.liveness.processes import occupants_of
+from gitworker.model.ids import Oid
+from gitworker.paths import read_worktree_owner
+from gitworker.repo.plumbing.refs import create_ref, find_tip, is_ancestor, move_ref
+from gitworker.repo.plumbing.repository_lock import hold
+from gitworker.repo.status.checkout_status import read_status
+from gitworker.repo.worktrees.worktree_list import find_checkout, linked_admins
+from gitworker.session import Session
+from gitworker.store.records.tips import find_tip as find_published
+from gitworker.store.records.tips import set_tip
+from gitworker.store.workers import Worker
+from gitworker.worktrees.trashing import set_aside
+
+FLEET_REMOTE = "git config worker.merge.remote <name>"
+
+
+def bring_branches(session: Session, workers: Iterable[Worker]) -> None:
+    """Fetch the branches of those workers whose worktrees are on other machines.
+
+    Raises Refused without a remote, NotFound if the other machine has not pushed the branch yet,
+    TransferFailed if the remote cannot be read, Conflict for a branch of the same name here.
+    """
+    for worker in workers:
+        if worker.elsewhere is not None and worker.branch:
+            _bring(session, worker)
+
+
+def _bring(session: Session, worker: Worker) -> None:
+    name, branch = worker.worker_id, worker.branch or ""
+    remote = session.settings.merge_remote
+    if not remote:
+        raise Refused(
+            f"the worktree of {name} is on {worker.elsewhere}, and no remote is set to fetch"
+            f" {branch} from",
+            FLEET_REMOTE,
+            code="no_remote",
+        )
+    from gitworker.repo.remote.fetch import fetch_branch  # GitPython, for such a worker only
+
+    limit_s = session.settings.merge_remote_timeout_s
+    git = session.git.at(session.main_top)
+    try:
+        tip = fetch_branch(
+            git, remote=remote, branch=branch, report=session.transfer_report, limit_s=limit_s
+        )
+    except NotFound as error:
+        raise NotFound(
+            f"{worker.elsewhere} has not pushed {branch} to {remote} yet",
+            f"git worker show {name}   # it is pushed when the work is handed in",
+            code="not_pushed",
+        ) from error
+    with suppress(GitWorkerError, OSError):
+        leave_former_place(session, worker)
+    _follow(session, worker, tip)
+
+
+def _follow(session: Session, worker: Worker, tip: Oid) -> None:
+    """Move this machine's copy of the branch to the remote's tip, unless somebody works on it."""
+    old = find_tip(session.git, session.repository.common_dir, worker.ref)
+    if old == tip:
+        return
+    reason = f"gitworker: fetch {worker.branch} of {worker.elsewhere}"
+    if old is None:
+        create_ref(session.git, worker.ref, tip, reason=reason)
+    else:
+        _require_copy(session, worker, old)
+        move_ref(session.git, worker.ref, old=old, new=tip, reason=reason)
+    with session.store.write_own(durable=False) as writer:  # its commits were published there
+        set_tip(writer, worker.ref, tip, now=clock.now_ms())
+
+
+def _require_copy(session: Session, worker: Worker, old: Oid) -> None:
+    """Raise Conflict if the branch here was not fetched before: a person made it, or moved it."""
+    with session.store.read() as reader:
+        known = find_published(reader, worker.ref)
+    place = None
+    with suppress(NotFound):
+        place = find_checkout(session.git, worker.ref)
+    if known != old or place is not None:
+        raise Conflict(
+            f"{worker.branch} here is not the branch of {worker.worker_id} on {worker.elsewhere}",
+            f"git worker fsck   # {place} has work that {worker.elsewhere} does not have"
+            if place
+            else f"git branch -m {worker.branch} <new-name>",
+            code="branch_taken",
+        )
+
+
+def leave_former_place(session: Session, worker: Worker) -> None:
+    """Remove the worktree here of a worker that another machine has taken over.
+
+    It stays while a process works there, or if it has anything that the branch on the remote lacks.
+    """
+    mark = (worker.worker_id, worker.task)
+    found = linked_admins(session.repository.common_dir).items()
+    places = [(place, admin) for place, admin in found if read_worktree_owner(admin) == mark]
+    if not places or not session.settings.merge_remote:
+        return
+    from gitworker.repo.remote.fetch import fetch_branch  # GitPython, for such a worker only
+
+    (place, admin_dir), *_ = places
+    with hold(session.worktree_lock, name="worktree"):
+        if occupants_of(place) or not read_status(session.git.at(place)).is_clean:
+            return
+        tip = session.git.at(place).require_oid("HEAD")
+        pushed = fetch_branch(
+            session.git.at(session.main_top),
+            remote=session.settings.merge_remote,
+            branch=worker.branch or "",
+        )
+        if not is_ancestor(session.git, tip, pushed):
+            return
+        for left in (place, admin_dir):
+            set_aside(session, left, f"{worker.worker_id}-{worker.task}")
