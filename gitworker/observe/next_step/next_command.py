@@ -110,6 +110,10 @@ def _find_trouble(
     if not row.branch:
         return None
     ref = ref_of(row.branch)
+    if row.elsewhere is not None:
+        return find_pause(
+            row.worker_id, row.state, paused_at_ms=row.paused_at_ms
+        ) or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
     if has_landed(row.state):
         return read_later_commits(reader, session, row, refs.get(ref))
     if should_have_worktree(row.state):

@@ -54,7 +54,7 @@ def read_trouble(session: Session, worker: Worker) -> Trouble | None:
 
     After a landing that is a kept branch with later commits, which need a task of their own.
     """
-    if worker.branch is None:
+    if worker.branch is None or worker.elsewhere is not None:
         return None
     if has_landed(worker.state):
         with session.store.read() as reader:
@@ -134,7 +134,7 @@ def find_left_work(session: Session, reader: Reader, row: WorkerRow, *, actor: s
     That is one of a worker whose agent ended with status 0 without handing in, or of the reader at
     work. None for all others: an agent that failed is to go on. One git process for each.
     """
-    if row.admin_dir is None or not _may_rebase(row):
+    if row.admin_dir is None or row.elsewhere is not None or not _may_rebase(row):
         return None
     if needs_help(row.state):
         last = find_run_result(reader, row.worker_id, row.task_id)

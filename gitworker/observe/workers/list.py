@@ -9,6 +9,7 @@ from gitworker.observe.next_step.next_command import read_next_steps
 from gitworker.observe.text import NOTHING, column_widths, one_line, table
 from gitworker.observe.workers.returned import json_returned, returned_text, returned_work
 from gitworker.observe.workers.rules_worker import is_returned, needs_command
+from gitworker.observe.workers.status import machine_of
 from gitworker.observe.workers.status_text import STATE_COLORS, rows_below
 from gitworker.states.worker_machine import state_label
 from gitworker.store.records.screens import read_worker_rows
@@ -38,6 +39,7 @@ class ListedWorker(NamedTuple):
     next_command: str
     returned: ReturnedWork | None = None
     needs_command: bool = False
+    machine: str | None = None  # the machine of its worktree in a fleet
 
 
 class WorkerList(NamedTuple):
@@ -51,15 +53,18 @@ def read_list(session: Session, refs: Mapping[Ref, Oid]) -> WorkerList:
     with session.store.read() as reader:
         rows = read_worker_rows(reader)
         steps = read_next_steps(session, reader, rows, refs, actor=session.actor)
-    return WorkerList(tuple(_listed(row, steps[row.worker_id]) for row in rows))
+    return WorkerList(
+        tuple(_listed(row, steps[row.worker_id], machine_of(row, session)) for row in rows)
+    )
 
 
-def _listed(row: WorkerRow, step: NextStep) -> ListedWorker:
+def _listed(row: WorkerRow, step: NextStep, machine: str | None) -> ListedWorker:
     returned = returned_work(row) if is_returned(row.state) else None
     waits = returned is not None or row.agent_end is not None
     return ListedWorker(
         row.worker_id, row.state, row.task_id, row.branch, step.command, returned,
         needs_command=step.trouble is not None or needs_command(row.state, returned=waits),
+        machine=machine,
     )  # fmt: skip
 
 
@@ -81,6 +86,11 @@ def render_list(found: WorkerList, *, width: int | None, color: bool) -> str:
     if any(one.returned for one in found.workers):
         head = (*HEAD, "RETURNED")
         cells = [(*row, _reason(one)) for row, one in zip(rows, found.workers, strict=True)]
+    if any(one.machine for one in found.workers):
+        head = (*head, "MACHINE")
+        cells = [
+            (*row, one.machine or NOTHING) for row, one in zip(cells, found.workers, strict=True)
+        ]
     widths = column_widths(head, cells, width=width)
     heading, *lines = table(
         head, cells, width=width, colors={1: STATE_COLORS}, color=color, widths=widths
@@ -107,7 +117,8 @@ def json_list(found: WorkerList) -> dict[str, Any]:
     return {
         "workers": [
             {
-                "worker": one.worker, "state": one.state.value, "task": one.task,
+                "worker": one.worker, "machine": one.machine,
+                "state": one.state.value, "task": one.task,
                 "branch": one.branch, "returned": json_returned(one.returned),
                 "next": one.next_command,
             }

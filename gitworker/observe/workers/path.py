@@ -26,8 +26,10 @@ class WorktreePath:
 
 def read_path(session: Session, worker: Worker) -> WorktreePath:
     """Return a worker's worktree; raise NotFound if it is not recorded or does not exist."""
+    from gitworker.store.workers import on_another_machine
+
     if worker.worktree is None:
-        raise NotFound(
+        raise on_another_machine(worker) or NotFound(
             f"worker {worker.worker_id} {state_words(worker.state)}, so it has no worktree",
             f"git worker show {worker.worker_id}",
         )

@@ -278,12 +278,14 @@ def news_of(
     problems: Sequence[str],
     waits: str | None,
     subject: str | None,
+    elsewhere: str | None = None,
 ) -> str:
     """Return the most important fact about a worker.
 
     That is the error of a failed one, an unusual worktree or branch, the reason for which its work
     came back, the end of its agent, a failed verification or a conflict of its tip, the thing that
-    it waits for, or its last commit. The files of a conflict, which `returned` names if it
+    it waits for, its last commit, or the machine of a fleet that has its branch. The files
+    of a conflict, which `returned` names if it
     `has_conflict`, are shown beside an error or the trouble until the conflict is settled.
     """
     shown = [returned] if returned and has_conflict and is_returned(state) else []
@@ -299,7 +301,7 @@ def news_of(
         return "; ".join(problems)
     if waits is not None:
         return f"waits for {waits}"
-    return subject or "no commit yet"
+    return subject or (f"on {elsewhere}" if elsewhere else "no commit yet")
 
 
 def is_handed_in(state: WorkerState, *, stale_from: WorkerState | None) -> bool:

@@ -101,6 +101,7 @@ def json_show(show: WorkerView) -> dict[str, Any]:
         "base": worker.base_oid,
         "parent": _json_parent(show),
         "commits": _json_branching(show.branching) if show.branching else None,
+        "elsewhere": worker.elsewhere,
         "worktree": _json_checkout(show.checkout) if show.checkout else None,
         "process": {"pid": worker.pid, "host": worker.host, "runs": show.life.process_runs},
         "life": _json_life(show.life),
@@ -152,7 +153,8 @@ def _branch(show: WorkerView) -> Iterator[tuple[str, str]]:
     if worker.branch is None:
         return
     if branching is None:
-        yield "branch", f"{worker.branch}  (it does not exist)"
+        where = f"on {worker.elsewhere}" if worker.elsewhere else "it does not exist"
+        yield "branch", f"{worker.branch}  ({where})"
         return
     divergence = divergence_text(branching.ahead, branching.behind)
     yield "branch", f"{worker.branch}  {branching.tip[:SHORT]}  {divergence} against {show.target}"
@@ -164,6 +166,8 @@ def _branch(show: WorkerView) -> Iterator[tuple[str, str]]:
 
 def _worktree(show: WorkerView) -> Iterator[tuple[str, str]]:
     checkout = show.checkout
+    if show.worker.elsewhere is not None:
+        yield "machine", show.worker.elsewhere
     if checkout is None:
         return
     yield "worktree", checkout.path

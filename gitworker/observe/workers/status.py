@@ -77,6 +77,7 @@ class WorkerLine(NamedTuple):
     conflicts: tuple[Overlap, ...] = ()
     trouble: Trouble | None = None
     agent_ended: bool = False
+    machine: str | None = None  # the machine of its worktree in a fleet
 
 
 class OpenOperation(NamedTuple):
@@ -246,6 +247,7 @@ def _worker_line(
             end=None if row.agent_end is None else end_text(row.agent_end),
             problems=_problems(row, verified, conflicts),
             subject=tip.subject if tip is not None and is_new else None,
+            elsewhere=row.elsewhere,
         ),
         next_command=step.command,
         parent=row.parent,
@@ -254,7 +256,13 @@ def _worker_line(
         conflicts=conflicts,
         trouble=trouble,
         agent_ended=row.agent_end is not None,
+        machine=machine_of(row, session),
     )  # fmt: skip
+
+
+def machine_of(row: WorkerRow, session: Session) -> str | None:
+    """Return the machine that has a worker's worktree; None without one, or without a fleet."""
+    return row.elsewhere or (session.store.fleet_machine if row.worktree else None)
 
 
 def _problems(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SHORT = 10
 WIDE = 1000  # columns of a screen that is no terminal
-HEAD = ("WORKER", "TASK", "STATE", "AGE", "LIVE", "DONE", "+/-", "NEWS")
+HEAD = ("WORKER", "MACHINE", "TASK", "STATE", "AGE", "LIVE", "DONE", "+/-", "NEWS")
 STATE_COLORS = {
     state_label(state): color
     for state, color in (
@@ -200,6 +200,7 @@ def _cells(line: WorkerLine, now_ms: int) -> tuple[str, ...]:
     tip = line.tip
     return (
         line.worker,
+        line.machine or NOTHING,
         _task_text(line),
         state_label(line.state),
         age_text(max(0, now_ms - line.since_ms)),
@@ -230,6 +231,7 @@ def _json_worker(line: WorkerLine, now_ms: int) -> dict[str, Any]:
     verified = line.verified
     return {
         "worker": line.worker,
+        "machine": line.machine,
         "state": line.state.value,
         "since": clock.iso_utc(line.since_ms),
         "age_s": max(0, now_ms - line.since_ms) // 1000,

@@ -8,8 +8,9 @@ from gitworker.observe.workers.list import json_list, render_list
 
 
 @click.command("list", cls=GitworkerCommand)
+@click.option("--machine", metavar="NAME", help="Only the workers of this machine of the fleet.")
 @click.pass_obj
-def command(call: CommandLine) -> None:
+def command(call: CommandLine, machine: str | None) -> None:
     """List the workers, one row each.
 
     Shows worker, state, task and branch, and for work that was sent back the reason. On a pipe the
@@ -19,4 +20,7 @@ def command(call: CommandLine) -> None:
     \b
       git worker list | cut -f1,2
     """
-    call.render(call.service().list_workers(), render_list, json_list)
+    found = call.service().list_workers()
+    if machine is not None:
+        found = found._replace(workers=tuple(w for w in found.workers if w.machine == machine))
+    call.render(found, render_list, json_list)

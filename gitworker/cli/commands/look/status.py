@@ -21,8 +21,15 @@ from gitworker.service.live.methods import STATUS_EVERY_S
     "-a", "--all", "include_all", is_flag=True,
     help="Also show workers that completed their task more than a day ago.",
 )  # fmt: skip
+@click.option("--machine", metavar="NAME", help="Only the workers of this machine of the fleet.")
 @click.pass_obj
-def command(call: CommandLine, watch: bool, every_s: float | None, include_all: bool) -> None:
+def command(
+    call: CommandLine,
+    watch: bool,
+    every_s: float | None,
+    include_all: bool,
+    machine: str | None,
+) -> None:
     """Show all workers on one screen.
 
     Shows the target, every worker with its task, state, liveness, commits and news, unfinished
@@ -48,4 +55,6 @@ def command(call: CommandLine, watch: bool, every_s: float | None, include_all: 
         watch_status(call, every_s=every_s or STATUS_EVERY_S, include_all=include_all)
         return
     status = call.service().status(every_subject=call.as_json)
+    if machine is not None:
+        status = status._replace(workers=tuple(w for w in status.workers if w.machine == machine))
     call.render(status, partial(render_status, include_all=include_all), json_status)
