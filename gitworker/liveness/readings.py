@@ -1,6 +1,6 @@
 """Read the facts that the liveness rules judge: clocks, heartbeats and processes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import clock
@@ -90,10 +90,12 @@ def silent_runs(
     *,
     paths: StatePaths,
     dead_ms: int,
+    elsewhere: Collection[str] = (),
 ) -> list[Run]:
     """Return the open runs of other origins that count as ended.
 
-    A run counts as ended if it has shown no sign of life for `dead_ms`, or if its worker has a
+    `elsewhere` are the workers on other machines of a fleet, whose runs began by other clocks. A
+    run counts as ended if it has shown no sign of life for `dead_ms`, or if its worker has a
     newer run.
     """
     newest = {run.worker_id: run.id for run in runs}  # they are ordered, oldest first
@@ -104,7 +106,7 @@ def silent_runs(
         and (
             newest[run.worker_id] != run.id
             or (
-                _silence_ms(run, heartbeats, moment) >= dead_ms
+                _silence_ms(run, heartbeats, moment, run.worker_id in elsewhere) >= dead_ms
                 and not is_life_locked(paths, run.worker_id)
             )
         )
@@ -116,8 +118,15 @@ def heartbeat_of(stored: StoredHeartbeat) -> Heartbeat:
     return Heartbeat(stored.ts_ms, stored.mono_ms, stored.boot_id, stored.host)
 
 
-def _silence_ms(run: Run, heartbeats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
-    """Return the time since the last heartbeat of a run's agent, or since the run began."""
+def _silence_ms(
+    run: Run, heartbeats: Mapping[str, Heartbeat], moment: ClockReading, is_elsewhere: bool
+) -> int:
+    """Return the time since the last heartbeat of a run's agent, or since the run began.
+
+    Of a run on another machine, only the heartbeats have arrived by our clock.
+    """
+    heartbeat = heartbeats.get(run.worker_id)
+    if is_elsewhere:
+        return 0 if heartbeat is None else heartbeat_age_ms(heartbeat, moment)
     began = Heartbeat(run.started_at_ms)
-    heartbeat = heartbeats.get(run.worker_id, began)
-    return min(heartbeat_age_ms(heartbeat, moment), heartbeat_age_ms(began, moment))
+    return min(heartbeat_age_ms(heartbeat or began, moment), heartbeat_age_ms(began, moment))

@@ -46,7 +46,9 @@ class WorkerFacts(NamedTuple):
     """The known facts of a worker: its state and since when, its last heartbeat, its process.
 
     `process_runs` is None if it is not known: another host, boot or PID namespace, no pid, no
-    /proc. `waits_for_author`: its work was sent back, and nothing has worked on it since.
+    /proc. `waits_for_author`: its work was sent back, and nothing has worked on it since. In a
+    fleet another machine may have recorded the state by its clock (`in_fleet`); a worker that
+    `is_elsewhere` is judged by the arrival of its heartbeats alone.
     """
 
     state: WorkerState
@@ -55,6 +57,8 @@ class WorkerFacts(NamedTuple):
     heartbeat: Heartbeat | None
     process_runs: bool | None
     waits_for_author: bool = False
+    in_fleet: bool = False
+    is_elsewhere: bool = False
 
 
 HAS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
@@ -143,7 +147,11 @@ def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> W
     A worker without a heartbeat is judged by its last change of state. Returned work without a
     living process waits for its author as long as it takes.
     """
-    if facts.heartbeat is not None:
+    if facts.is_elsewhere and facts.heartbeat is None:
+        return None
+    if facts.is_elsewhere and facts.heartbeat is not None:
+        age_ms = heartbeat_age_ms(facts.heartbeat, moment)
+    elif facts.heartbeat is not None:
         age_ms = min(heartbeat_age_ms(facts.heartbeat, moment), _wall_age(facts, moment))
     else:
         age_ms = _wall_age(facts, moment)
@@ -171,7 +179,8 @@ def _due_when_stale(
         late = moment.now_ms - silent_since_ms >= settings.liveness_expire_s * 1000
         return _expiry(facts) if late else None
     age_ms = heartbeat_age_ms(facts.heartbeat, moment)
-    if age_ms < settings.liveness_stale_s * 1000 and facts.heartbeat.ts_ms >= facts.changed_at_ms:
+    is_later = facts.in_fleet or facts.heartbeat.ts_ms >= facts.changed_at_ms
+    if age_ms < settings.liveness_stale_s * 1000 and is_later:
         return WorkerEvent.RECOVER
     return _expiry(facts) if age_ms >= settings.liveness_expire_s * 1000 else None
 
