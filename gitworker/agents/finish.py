@@ -9,7 +9,7 @@ from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rounds.rules_rounds import pause_s
 from gitworker.agents.rules_run import clipped, is_stale, may_end, reason_of, shell_status
-from gitworker.errors import GitWorkerError, Refused, Unavailable
+from gitworker.errors import LOST, Conflict, GitWorkerError, Refused, Unavailable
 from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
@@ -67,8 +67,17 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     whose state the agent or a person has changed meanwhile is left alone, and so is one whose task
     is paused or waits for an answer, or whose work was sent back to its author. If the caller has a
     terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
-    process, as after `start`.
+    process, as after `start`. If the connection to a fleet is lost, it begins again.
     """
+    while True:
+        try:
+            return _finish(session, run, ending, is_attended=is_attended)
+        except Conflict as error:
+            if error.code != LOST:
+                raise
+
+
+def _finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> Outcome:
     outcome = _settle_worker(session, run, ending)
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
@@ -131,6 +140,8 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
             return Outcome(RunOutcome.SENT_BACK, text)
         return _hand_in(as_worker, run, ending)
     except GitWorkerError as error:  # another operation is in progress
+        if error.code == LOST:
+            raise
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if error.code == EMPTY_BRANCH:
             hint = (

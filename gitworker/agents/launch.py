@@ -120,8 +120,11 @@ def _find_no_worktree(post: LaunchContext, worker: Worker) -> GitWorkerError | N
         owner_of,
         refusal_of,
     )
+    from gitworker.store.workers import on_another_machine
 
     owner = owner_of(os.path.dirname(post.paths.root), worker)
+    if owner is None and (elsewhere := on_another_machine(worker)):
+        return elsewhere
     if owner is None:
         name = worker.worker_id
         return Refused(f"worker {name} has no worktree", f"git worker show {name}")

@@ -142,6 +142,7 @@ def supervise(
                 auto_resume=request.auto_resume, number=request.round,
             )  # fmt: skip
             run = launch(post, worker, words, streams, request=stored, prompt=prompt, agent=agent)
+            post.store.wait_for_the_fleet()  # the agent works on without it
             if request.on_start is not None:
                 request.on_start(run)
             return _supervise_run(
@@ -179,6 +180,8 @@ def _supervise_run(
     from gitworker.model.run_outcome import Outcome, RunOutcome
 
     session = _try(open_session)
+    if session is not None:
+        session.store.wait_for_the_fleet()
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
     tools = None if transcript is None else transcript.facts.tools

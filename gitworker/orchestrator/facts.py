@@ -12,9 +12,12 @@ from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.orchestrator.rules_next import (
+    Action,
     Facts,
     SlotFacts,
+    is_at_work,
     is_free,
+    is_ready,
     slot_owner,
     was_stopped,
 )
@@ -23,6 +26,7 @@ from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
 from gitworker.store.attention.questions import unanswered_questions
+from gitworker.store.fleet.machines import place_in_fleet
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
@@ -30,7 +34,7 @@ from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered
 from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
-from gitworker.store.workers import Worker, all_workers, workers_assigned_by
+from gitworker.store.workers import Worker, all_workers, find_worker, workers_assigned_by
 
 if TYPE_CHECKING:
     from gitworker.orchestrator.turns.rules_crew import Obstacle
@@ -117,9 +121,12 @@ def read_picture(
                 resumes=resumes,
             ).verified(verified or {})
             for one in workers
-            if one.worker_id in ours and slot_owner(one.worker_id, names) is not None
+            if one.elsewhere is None  # the run of its machine looks after it
+            and one.worker_id in ours
+            and slot_owner(one.worker_id, names) is not None
         }
         retry_ms = next_retry_ms(reader)
+        first, machines = place_in_fleet(reader, session.store.fleet_machine)
     queue = read_queue(
         session, agent, slots=slots, skipped=skipped, agents=agents, accounts=accounts
     )
@@ -130,12 +137,32 @@ def read_picture(
         skipped=frozenset(skipped),
         next_retry_ms=retry_ms,
         is_kept=queue.is_kept,
+        first=first,
+        machines=machines,
+        others_work=any(
+            one.elsewhere is not None and one.worker_id in ours and is_at_work(one.state)
+            for one in workers
+        ),
     )
     if agent is not None:
         return Picture(slots, facts, queue)
     crew = crew_of(queue.crew, queue.kinds)
     facts = facts._replace(crew=queue.crew, takers=crew.takers)
     return Picture(slots, facts, queue, crew.obstacles)
+
+
+def was_overtaken(session: Session, action: Action) -> bool:
+    """Return whether another command has taken the task or the worker of a start that failed.
+
+    It is a run of another machine of the fleet, or a person.
+    """
+    if not action.is_new:
+        return False
+    with session.store.read() as reader:
+        worker, task = find_worker(reader, action.worker), find_task(reader, action.task)
+    if worker is not None and not is_free(worker.state):
+        return worker.task_id != action.task or worker.elsewhere is not None
+    return task is not None and not is_ready(task.status)
 
 
 def _resuming(session: Session, slot: Slot, *, resumes: bool) -> Slot:

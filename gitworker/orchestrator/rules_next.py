@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
-from gitworker.errors import Conflict
+from gitworker.errors import LOST, UNREACHABLE, Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
@@ -19,8 +19,10 @@ from gitworker.orchestrator.turns.rules_crew import CrewAgent, Roster
 from gitworker.tasks.admission.rules_admission import LIMIT
 
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
+AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING, WorkerState.STALE})
 DEFAULT_AGENT = "command"
 NUMBER_MAX = 6  # digits of a slot's number
+PASSING = frozenset({LIMIT, LOST, UNREACHABLE})
 CONFLICTS_MAX = 3  # starts of a task that meet another command before it is left to a person
 
 
@@ -113,7 +115,9 @@ class Facts(NamedTuple):
     `taken` are the ids of all workers that are not free. `skipped` are tasks that could not start,
     `checking` the workers whose tests run. `is_kept`: READY tasks wait for a place or for a path.
     In a run of all registered agents, `crew` are these (else None), and `takers` the names of those
-    that may take each READY task.
+    that may take each READY task. In a fleet, this machine's new workers have every `machines`-th
+    number from `first` on, so that two runs choose different ones; `others_work`: the run of
+    another machine has open tasks, which may return.
     """
 
     slots: tuple[SlotFacts, ...]
@@ -126,6 +130,9 @@ class Facts(NamedTuple):
     is_kept: bool = False
     crew: tuple[CrewAgent, ...] | None = None
     takers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    first: int = 1
+    machines: int = 1
+    others_work: bool = False
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -214,7 +221,8 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     is_full = free == 0 and bool(waiting or begun)
     is_kept = facts.is_kept or (roster is not None and roster.has_passed)
     is_crowded = limits.launches and limits.others and (is_full or is_kept)
-    is_busy = running or facts.is_landing or facts.checking or is_crowded
+    is_awaited = facts.others_work and limits.launches and limits.begins != 0
+    is_busy = running or facts.is_landing or facts.checking or is_crowded or is_awaited
     is_over = not (is_busy or actions or land or check or wake is not None)
     return Plan(
         actions, () if facts.is_landing else land, wake, running, is_over, check, is_crowded
@@ -248,9 +256,20 @@ def passes(code: str, failures: int) -> bool:
     """Return whether the obstacle to a start passes by itself; `failures` counts this one, too.
 
     A limit passes as soon as an agent ends. Another command that changes the worker at the same
-    time, such as the supervisor that a killed run has started, has ended by the next tick.
+    time, such as the supervisor that a killed run has started, has ended by the next tick. The
+    connection to a fleet comes back.
     """
-    return code == LIMIT or (code == Conflict.code and failures < CONFLICTS_MAX)
+    return code in PASSING or (code == Conflict.code and failures < CONFLICTS_MAX)
+
+
+def is_at_work(state: WorkerState) -> bool:
+    """Return whether a worker has a task that its machine may give back."""
+    return state in AT_WORK
+
+
+def is_ready(status: TaskStatus) -> bool:
+    """Return whether a task may be given to a worker."""
+    return status is TaskStatus.READY
 
 
 def is_free(state: WorkerState) -> bool:
@@ -305,7 +324,7 @@ def _of_ready(
         for slot in facts.slots
         if slot.state is WorkerState.FAILED and slot.has_worktree
     }
-    names = {name: _free_names(name, facts.taken) for name in (agent, *facts.agents)}
+    names = {name: _free_names(name, facts) for name in (agent, *facts.agents)}
     begun = {slot.task for slot in facts.slots if slot.is_setting_up}
     for task in facts.ready:
         if task in facts.skipped or task in begun:
@@ -322,9 +341,13 @@ def _of_ready(
             yield Action(Step.START, next(names[taker]), task, is_new=True)
 
 
-def _free_names(agent: str, taken: Collection[str]) -> Iterator[str]:
+def _free_names(agent: str, facts: Facts) -> Iterator[str]:
     """Yield the ids of the agent's workers that are free, the lowest number first."""
-    return (name for number in count(1) if (name := f"{prefix_of(agent)}{number}") not in taken)
+    return (
+        name
+        for number in count(facts.first, facts.machines)
+        if (name := f"{prefix_of(agent)}{number}") not in facts.taken
+    )
 
 
 def _wake(facts: Facts, waiting: Sequence[SlotFacts], limits: Limits) -> int | None:

@@ -20,12 +20,12 @@ from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
-from gitworker.errors import GitWorkerError, Refused
+from gitworker.errors import LOST, Conflict, GitWorkerError, Refused
 from gitworker.journal.settle import settle
 from gitworker.model.ids import RESERVED
 from gitworker.notifications.start_job import start_notify_job
 from gitworker.orchestrator.carry_out import AgentCommand, carry_out
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture
+from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture, was_overtaken
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.jobs.checks import Checks
 from gitworker.orchestrator.jobs.chores import Chores
@@ -110,10 +110,11 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     planned: Sequence[str] = ()
     if order.plan is not None:
         planned = import_plan(session, order.plan, agents=agent_names(session)).tasks
+    session.store.wait_for_the_fleet()
     with Interrupts() as interrupts, listen(session) as waker:
         work = _Work(session, order, interrupts, planned[:LISTED_MAX])
         try:
-            while not work.tick():
+            while not work.try_tick():
                 work.wait(waker)
         finally:
             work.setups.stop()
@@ -167,6 +168,15 @@ class _Work:
         self.picture: Picture
         self.plan: Plan
         restart_stopped(session)
+
+    def try_tick(self) -> bool:
+        """Do as `tick` does; repeat it if the connection to a fleet was lost meanwhile."""
+        while True:
+            try:
+                return self.tick()
+            except Conflict as error:
+                if error.code != LOST:
+                    raise
 
     def tick(self) -> bool:
         """Look, decide, act; return whether the run is over."""
@@ -269,6 +279,9 @@ class _Work:
         return bool(lasting)
 
     def _act(self, action: Action) -> None:
+        if was_overtaken(self.session, action):
+            self.is_held_up = True
+            return
         slot = self.picture.slots.get(action.worker)
         setups = None if self.order.is_single else self.setups
         if action.step in WORDS:
@@ -282,6 +295,9 @@ class _Work:
                 setups=setups,
             )  # fmt: skip
         except GitWorkerError as error:
+            if was_overtaken(self.session, action):
+                self.is_held_up = True
+                return
             self.failures[action.task] += 1
             if passes(error.code, self.failures[action.task]):
                 self.is_held_up = True
