@@ -81,9 +81,13 @@ class Picture:
 
     @property
     def settled(self) -> tuple[Worker, ...]:
-        """Return the workers without an open operation; the state of the others is not final."""
+        """Return the workers of this machine without an open operation.
+
+        The state of the others is not final, or their places are on other machines.
+        """
         busy = {one.worker for one in self.operations if one.is_open}
-        return tuple(worker for worker in self.workers if worker.worker_id not in busy)
+        here = (one for one in self.workers if one.elsewhere is None)
+        return tuple(worker for worker in here if worker.worker_id not in busy)
 
     def branch(self, worker: Worker) -> Ref | None:
         """Return the full name of a worker's branch."""

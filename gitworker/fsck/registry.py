@@ -16,6 +16,7 @@ from gitworker.fsck.checks import (
     worktree_places,
 )
 from gitworker.fsck.finding import Finding, fail
+from gitworker.fsck.fleet_check import check_fleet
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.quick import (
     agent_checks,
@@ -98,6 +99,7 @@ QUICK: tuple[Check[Session], ...] = (
     Check(worktree_checks.check_heartbeat_daemon, worktree_checks.BEATER),
     _opened(SETTINGS),
     Check(notify_checks.check_notifications, "notify"),
+    Check(check_fleet, "fleet"),
     Check(target_branch.check_target, "target"),
     Check(target_history.check_history, "history"),
 )

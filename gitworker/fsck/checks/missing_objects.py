@@ -19,7 +19,7 @@ from gitworker.repo.plumbing.opening import SETTINGS_UNREADABLE
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.session import Session
 from gitworker.store.payloads.payload import recorded_commits
-from gitworker.worktrees.disk_space import holds_a_part
+from gitworker.worktrees.space.disk_space import holds_a_part
 
 NAMED = 5  # objects that one line names
 

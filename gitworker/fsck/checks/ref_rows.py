@@ -147,7 +147,7 @@ def _drop_anchor(session: Session, *, ref: Ref, oid: Oid, exists: bool) -> None:
 def _drop(session: Session, *, ref: Ref, oid: Oid) -> None:
     data = FsckData({ref: oid})
     now = clock.now_ms()
-    with session.store.write() as writer:
+    with session.store.write_own() as writer:
         number = begin_operation(
             writer, "fsck", worker=HQ, task="", actor=session.actor, now=now, data=data
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
+from gitworker.branches.remote import find_newest
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
@@ -16,6 +17,7 @@ from gitworker.repo.history.reachable import find_missing, find_unreachable, hea
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.payloads.payload import replaced_commits
+from gitworker.store.records.landings import Landing
 
 MOVING_TARGET = TARGET_MOVES | {"undo"}
 Owner = tuple[str, str]
@@ -36,7 +38,7 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
         if one.kind in REWRITING:
             found = replaced_commits(one.data)
             made |= {oid: (one.worker, one.task) for oid in found if is_oid(oid)}
-    for landing in picture.landings:
+    for landing in _landed_here(picture):
         owner = (landing.worker_id, landing.task_id)
         made |= {landing.target_new: owner, landing.branch_old: owner}
     for worker in picture.workers:
@@ -44,6 +46,15 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
         if tip is not None:
             made[tip] = (worker.worker_id, worker.task)
     return made
+
+
+def _landed_here(picture: Picture) -> Iterator[Landing]:
+    """Yield the landings that this machine of a fleet has made; all in a repository of its own."""
+    in_fleet = picture.session.store.fleet_machine is not None
+    ours = {(one.worker, one.task) for one in picture.operations if one.kind == "merge"}
+    for landing in picture.landings:
+        if not in_fleet or (landing.worker_id, landing.task_id) in ours:
+            yield landing
 
 
 def check_commits(picture: Picture) -> Iterator[Finding]:
@@ -109,6 +120,7 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
             continue
         present = landed.keys() - find_missing(git, landed.keys())
+        tip = find_newest(picture.session, Ref(name), tip)
         for oid in find_unreachable(git, present, tips=[tip]):
             landing = landed[oid]
             if not _has_patches(picture, tip, oid, landing.target_old):

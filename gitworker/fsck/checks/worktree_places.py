@@ -51,7 +51,7 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
     """Find workers' worktrees that are missing, damaged, unmarked or on another branch."""
     for worker in picture.settled:
         if worker.worktree is None:
-            if holds_task(worker.state):
+            if holds_task(worker.state) and worker.elsewhere is None:
                 yield Finding(
                     "worktree_none", worker.worker_id,
                     f"{worker.worker_id} holds a task but has no worktree",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from gitworker.branches.remote import find_newest
 from gitworker.fsck.finding import Finding, fail, ok
 from gitworker.fsck.quick.rules_history import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
@@ -39,6 +40,7 @@ def _of_target(session: Session, target: Ref, landings: list[RecordedLanding]) -
         yield fail("history", f"branch {name} does not exist, but has {count} on record",
                    f"git branch {name} {landings[-1].new}")  # fmt: skip
         return
+    tip = find_newest(session, target, tip)
     since = Oid(landings[0].old)
     parents = read_parents(session.git, tip=tip, since=since)
     begins = {landing.old for landing in landings if landing.new in parents}

@@ -41,7 +41,8 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
 
 def check_branches(session: Session) -> Iterator[Finding]:
     """Check that workers with a task have their branch, and that no work was left on others."""
-    holding = [w for w in _workers(session) if w.branch and holds_task(w.state)]
+    here = [w for w in _workers(session) if w.branch and w.elsewhere is None]
+    holding = [w for w in here if holds_task(w.state)]
     present = read_refs(session.git, [worker.ref for worker in holding]) if holding else {}
     missing = [worker for worker in holding if worker.ref not in present]
     for worker in missing:
@@ -89,7 +90,7 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
     path = worker.worktree
     holds = holds_task(worker.state)
     if path is None:
-        if holds:
+        if holds and worker.elsewhere is None:
             message = f"{worker.worker_id} holds a task but has no worktree"
             yield fail("worktrees", message, f"git worker cancel {worker.worker_id}")
         return
