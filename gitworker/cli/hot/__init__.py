@@ -6,9 +6,29 @@ verb completely. This package imports nothing heavy (a test pins the list).
 
 from __future__ import annotations
 
+from gitworker.errors import NEEDS_LINK, GitWorkerError, NotFound
+
 
 def run_hot(words: list[str]) -> int | None:
-    """Run a hot verb and return its exit status; None if click must parse it."""
+    """Run a hot verb and return its exit status; None if click must parse it.
+
+    A verb that changes what all machines of a fleet share runs again by way of the link, and so
+    does one that misses what another machine has perhaps just made.
+    """
+    try:
+        return _run(words)
+    except GitWorkerError as error:
+        if error.code not in (NEEDS_LINK, NotFound.code):
+            raise
+        from gitworker.cli.hot import place
+
+        if error.code == NotFound.code and not place.IN_FLEET:
+            raise
+        place.WAITING.append(words[0])
+        return _run(words)
+
+
+def _run(words: list[str]) -> int | None:
     if not words or any(word[:1] == "<" for word in words):  # it may be a placeholder
         return None
     if words[0] == "heartbeat":

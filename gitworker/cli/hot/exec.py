@@ -10,7 +10,7 @@ from gitworker.bus.caller.identity import ambiguous_caller
 from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import FLAG, SECONDS_MAX, split_words
 from gitworker.cli.output import complain, document, narrate, silence
-from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.errors import NEEDS_LINK, GitWorkerError, Unavailable
 
 OPTIONS = {
     "--time-limit": "S", "--as": "ID", "--json": FLAG, "--supervisor": FLAG,
@@ -48,7 +48,7 @@ def run_exec(words: list[str]) -> int | None:
     except UnfinishedOperation:  # the full command settles the interrupted operation
         return None
     except GitWorkerError as error:
-        if not is_supervisor:
+        if not is_supervisor or error.code == NEEDS_LINK:  # which runs again, with a link
             raise
         return complain(error, as_json=True)
     if ended is None:
@@ -95,7 +95,7 @@ def _request(program: list[str], values: dict[str, str]) -> RunRequest | None:
 
 def _exec(identity: str | None, name: str | None, request: RunRequest) -> SupervisedRun | None:
     """Supervise an agent; return None if the repository is not set up yet."""
-    place = find_hot_context(identity)
+    place = find_hot_context(identity, waits=True)
     if place is None:
         return None
 

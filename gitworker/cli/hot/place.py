@@ -8,7 +8,12 @@ from gitworker.bus.caller.identity import caller_identity, find_other_worker, fi
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.errors import GitWorkerError
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths
-from gitworker.store.backend import open_store
+from gitworker.store.backend import bring_up_to_date, open_hot_store, open_store, serve_fleet
+
+# Non-empty: the verb runs again, because it changes what all machines of a fleet share.
+WAITING: list[str] = []
+# Non-empty: the repository is a machine of a fleet.
+IN_FLEET: list[str] = []
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -56,8 +61,10 @@ class HotContext:
             narrate(f"warning: {error.message}")
 
 
-def find_hot_context(identity: str | None) -> HotContext | None:
+def find_hot_context(identity: str | None, *, waits: bool = False) -> HotContext | None:
     """Return the context of the current directory; None if gitworker is not set up yet.
+
+    Its store `waits` for the other machines of a fleet, or refuses to change what they share.
 
     Raises Unavailable outside a repository or for an unusable database, Invalid for an invalid
     identity.
@@ -69,7 +76,12 @@ def find_hot_context(identity: str | None) -> HotContext | None:
     actor = caller_identity(repository, identity, os.environ)
     limits = load_limits(paths, os.environ)
     other = find_other_worker(repository, identity, os.environ)
-    store = open_store(paths.database)
+    store: Store = (open_store if waits or WAITING else open_hot_store)(paths.database)
+    if store.fleet_machine is not None:
+        IN_FLEET.append(store.fleet_machine)
+    if WAITING:
+        bring_up_to_date(store)
+    serve_fleet(store)
     return HotContext(repository, store, actor=actor, limits=limits, other=other)
 
 

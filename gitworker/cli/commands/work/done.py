@@ -91,6 +91,11 @@ def command(
         error = _publish(service, done.worker.worker_id, place)
         fields["pushed_to"] = None if error else place
         fields["push_error"] = error.to_json() if error else None
+    if done.is_put_off:
+        call.show(
+            f"{done.worker.worker_id} is handed in later, up to {short(done.commit)}", **fields
+        )
+        return 0
     published = f", published to {place}" if place and error is None else ""
     call.show(
         f"{done.worker.in_words}:"

@@ -41,6 +41,9 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     A worker's own `start`, `done`, `exec`, `sync`, `heartbeat` and commits resume it as well. After
     a stop by a person, or `git worker fail`, a heartbeat or a commit does not.
 
+    In a fleet, a worker whose worktree is on another machine gets one here, with its branch as it
+    was pushed last, unless its agent reports signs of life there.
+
     With a command after --, runs that command in the worktree under supervision, as `exec` does;
     with --detach in the background.
 
