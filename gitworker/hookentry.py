@@ -8,6 +8,8 @@
     python -EP -m gitworker.hookentry notify COMMON_DIR [final]
     python -EP -m gitworker.hookentry begin COMMON_DIR WORKER [PID START]
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
+    python -EP -m gitworker.hookentry link STATE_DIR
+    python -EP -m gitworker.hookentry follow COMMON_DIR
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
 Errors are appended to `logs/background.log`. Only the exit status of `compare` is read: 0 if a
@@ -37,7 +39,7 @@ def main(arguments: list[str]) -> int:
     open_streams()
     os.environ.pop("GITWORKER_HELD", None)  # inherited through a hook; a job may wait
     job, place, *rest = arguments
-    state = place if job == "beat" else f"{place}/worker-state"
+    state = place if job in ("beat", "link") else f"{place}/worker-state"
     with suppress(OSError):  # leave the hook's process group, which may be killed
         os.setsid()
     try:
@@ -135,6 +137,24 @@ def _send_heartbeats(root: str, every_s: str) -> int:
     return run_heartbeat_daemon(root, float(every_s), OrphanSupervisor(open_session).attend)
 
 
+def _follow(common_dir: str) -> int:
+    from gitworker.fleet.follow import follow_fleet
+    from gitworker.fleet.hand_ins import make_hand_ins
+
+    session = _open(common_dir)
+    make_hand_ins(session)
+    follow_fleet(session)
+    return 0
+
+
+def _link(root: str) -> int:
+    from gitworker.link.serve import run_link
+    from gitworker.paths import StatePaths
+
+    os.chdir("/")  # a long-lived process must not keep a directory in use
+    return run_link(StatePaths(root))
+
+
 def _compare(common_dir: str, entry: str, commit: str) -> int:
     from gitworker.model.ids import Oid
     from gitworker.repo.plumbing.git import Git
@@ -185,6 +205,8 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "notify": _notify,
     "begin": _begin,
     "beat": _send_heartbeats,
+    "link": _link,
+    "follow": _follow,
     "compare": _compare,
 }
 

@@ -23,6 +23,7 @@ COMMANDS: Sections = {
         "config": "List the settings with their origin, or change one.",
         "hooks": "Install, remove and inspect the git hooks.",
         "agent": "Register agents for tasks, or attach our hooks to one.",
+        "fleet": "Share tasks, workers and reviews with other machines.",
         "hook": "Answer an event of a coding agent's hook.",
         "mcp": "Serve tools to an agent by MCP, over standard input and output.",
         "completion": "Print the completion script for a shell.",
@@ -144,6 +145,13 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "pause": "Start no more tasks of a project.",
             "resume": "Let the tasks of a paused or archived project start.",
             "archive": "Close a project and keep its record.",
+        },
+    },
+    "fleet": {
+        "Commands": {
+            "join": "Share tasks, workers, reviews and messages with other machines.",
+            "leave": "Leave the fleet, and keep a copy of all that it has here.",
+            "status": "Show the machines of the fleet, and whether it can be reached.",
         },
     },
     "automation": {

@@ -167,6 +167,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "commits": done.commits,
         "conflicts": list(done.conflicts),
         "conflict_markers": list(done.marked),
+        "put_off": done.is_put_off,
     }
 
 

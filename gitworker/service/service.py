@@ -16,6 +16,7 @@ from gitworker.service.live.methods import LiveMethods
 from gitworker.service.queue.agents import AgentMethods
 from gitworker.service.queue.automations import AutomationMethods
 from gitworker.service.queue.board import BoardMethods
+from gitworker.service.queue.fleet import FleetMethods
 from gitworker.service.queue.notifications import NotificationMethods
 from gitworker.service.queue.projects import ProjectMethods
 from gitworker.service.queue.questions import QuestionMethods
@@ -54,6 +55,6 @@ def open_repository(
 class Service(
     WorkMethods, RunMethods, LiveMethods, ViewMethods, TaskMethods, ProjectMethods, AgentMethods,
     CommentMethods, QuestionMethods, NotificationMethods, WorkstreamMethods, AutomationMethods,
-    BoardMethods, CareMethods,
+    BoardMethods, CareMethods, FleetMethods,
 ):  # fmt: skip
     """The use cases and views of one repository for one identity; see the module."""

@@ -91,9 +91,11 @@ class ViewMethods(ServiceBase):
     ) -> Diff:
         """Return the changes of a worker, as git prints them; by default those that would land."""
         from gitworker.observe.workers.diff import DiffOptions, read_diff
+        from gitworker.worktrees.elsewhere import bring_branches
 
         with self._reading() as session:
             found = self._worker(session, worker)
+            bring_branches(session, [found])
             return read_diff(session, found, options or DiffOptions())
 
     def path(self, worker: str | None = None) -> WorktreePath:

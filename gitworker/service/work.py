@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gitworker.agents.detach import DetachedRun
     from gitworker.agents.restart import Restart
     from gitworker.branches.publish_branch import PublishedBranch
+    from gitworker.session import Session
     from gitworker.store.workers import Worker
     from gitworker.workers.adopt import Adopted
     from gitworker.workers.cancel import FreedWorker
@@ -179,7 +180,7 @@ class WorkMethods(ServiceBase):
         from gitworker.agents.restart import find_restart
 
         with self._reading() as session:
-            return find_restart(session, self._worker(session, worker))
+            return find_restart(session, self._taken_over(session, worker))
 
     def restart(self, worker: str) -> DetachedRun | None:
         """Run the last command of a worker whose agent has ended again, detached.
@@ -210,15 +211,24 @@ class WorkMethods(ServiceBase):
         from gitworker.worktrees.populate.populate import repeat_setup
 
         with self._acting() as session:
-            repeat_setup(session, self._worker(session, worker))
+            repeat_setup(session, self._taken_over(session, worker))
             return resume(session, worker, pid=pid, binds_caller=self._request.is_command)
+
+    def _taken_over(self, session: Session, worker: str | None) -> Worker:
+        """Return a worker that is to go on, with its worktree on this machine of a fleet."""
+        found = self._worker(session, worker)
+        if found.elsewhere is None:
+            return found
+        from gitworker.fleet.take_over import take_over  # in a fleet only
+
+        return take_over(session, found)
 
     def repeat_setup(self, worker: str | None = None) -> None:
         """Run the setup commands of a worker's worktree again, if they have failed."""
         from gitworker.worktrees.populate.populate import repeat_setup
 
         with self._acting() as session:
-            repeat_setup(session, self._worker(session, worker))
+            repeat_setup(session, self._taken_over(session, worker))
 
     def submit(
         self,

@@ -1,0 +1,26 @@
+"""git worker fleet join."""
+
+import click
+
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
+
+
+@click.command("join", cls=GitworkerCommand)
+@click.argument("location", metavar="LOCATION")
+@click.option("--name", metavar="MACHINE", help="This machine's name (default: the host's).")
+@click.pass_obj
+def command(call: CommandLine, location: str, name: str | None) -> None:
+    """Share tasks, workers, reviews and messages with other machines.
+
+    LOCATION is `postgresql://HOST/DATABASE#SCHEMA`, with one schema per repository (default:
+    gitworker). The first machine moves its state there, with open work. Another one takes over what
+    the fleet has, so it must have no open work; a copy of its own state is kept. A password belongs
+    in ~/.pgpass or a service file.
+
+    \b
+      git worker fleet join 'postgresql://db.example.org/agents#shop'
+    """
+    joined = call.service().join_fleet(location, name=name)
+    words = "the first machine of the fleet" if joined.is_first else "a machine of the fleet"
+    call.show(f"{joined.machine} is {words}", **joined._asdict())

@@ -1,0 +1,50 @@
+"""Leave a fleet: the replica becomes the store of the repository again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.fleet.join import require_quiet
+from gitworker.session import require_person
+from gitworker.store.fleet.machines import all_machines, find_open_worker, record_leave
+from gitworker.store.fleet.membership import end_membership
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+
+
+class Left(NamedTuple):
+    """The machine that has left, and whether others stay in the fleet."""
+
+    machine: str
+    others_stay: bool
+
+
+def leave(session: Session) -> Left:
+    """Make the store one of its own again, with all that the fleet has.
+
+    If other machines stay, the open tasks are held here, so that no task is done twice. Raises
+    Refused while agents run here, or while others stay and a worker of this machine has a task.
+    """
+    require_person(session, "the fleet", "ask a person")
+    store = session.store
+    machine = store.fleet_machine
+    if machine is None:
+        raise Refused("this repository is in no fleet", "git worker fleet status", code="no_fleet")
+    require_quiet(session)
+    with store.write() as writer:
+        others = any(one.left_at_ms is None and one.id != machine for one in all_machines(writer))
+        worker = find_open_worker(writer, machine) if others else None
+        if worker is not None:
+            raise Refused(
+                f"worker {worker} of this machine has a task",
+                f"git worker show {worker}   # land or cancel it first",
+                code="open_work",
+            )
+        record_leave(writer, machine, now=clock.now_ms())
+    crash_point("fleet-leave-after-write")
+    end_membership(store, others_stay=others)
+    return Left(machine, others)
