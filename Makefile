@@ -38,15 +38,15 @@ SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix fixt
 # Tests whose result may depend on the version of git; tests/peers runs after `make peers-env`.
 GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
 	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
-# The suites of use cases that pass with either store.
-ON_POSTGRES := tests/claims tests/landing tests/review tests/tasks
+# The suites of use cases that pass in a fleet, too.
+IN_FLEET := tests/claims tests/landing tests/review tests/tasks
 # The factor GITWORKER_TEST_SCALE of the crash, scale and differential suites.
 SCALE ?= 10
 
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: postgres help demo demo-agent demo-bus test fast check cover bench bench-bus bench-peers docs pictures crash git-matrix peers-env agents-env browser-env test-all clean
+.PHONY: postgres help demo demo-agent demo-bus demo-fleet test fast check cover bench bench-bus bench-peers docs pictures crash git-matrix peers-env agents-env browser-env test-all clean
 
 help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ demo-agent: $(READY) ## let the real agent AGENT do one task for a scripted mode
 demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove that no message was lost
 	$(PY) -m fixtures.demo_bus
 
+demo-fleet: $(READY) ## let three machines share a plan, kill one, prove that all lands once; needs PostgreSQL
+	$(PY) -m fixtures.demo_fleet
+
 test: $(READY) ## run the unit tests, the tests of whole programs, and the slow tests at a bounded size
 	@rm -rf $(COVERED) .coverage .coverage.*
 	@$(if $(COVER),mkdir -p build && touch $(COVERED))
@@ -68,8 +71,8 @@ test: $(READY) ## run the unit tests, the tests of whole programs, and the slow 
 	$(MEASURED) -m whole
 	$(PYTEST) -m slow
 
-postgres: $(READY) ## run suites of use cases with the store on PostgreSQL, whose programs it needs
-	$(PYTEST) -q -p tests.store.on_postgres -m "not slow and not browser" $(ON_POSTGRES)
+postgres: $(READY) ## run suites of use cases in a fleet; needs the programs of PostgreSQL
+	$(PYTEST) -q -p tests.store.in_fleet -m "not slow and not browser" $(IN_FLEET)
 
 fast: $(READY) ## run the unit tests alone, in about a minute
 	$(PYTEST) -m "$(FAST)"
@@ -122,7 +125,8 @@ docs: $(READY) ## write the generated pages: command reference, settings, state 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency tests/hostile \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py tests/orchestrator/test_chaos.py \
-		tests/tasks/test_queue_life.py tests/review/test_random_edits.py
+		tests/tasks/test_queue_life.py tests/review/test_random_edits.py \
+		tests/fleet/machines/test_scale.py
 
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)
 	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)

@@ -12,8 +12,8 @@ from tests.architecture.house import ROOT
 MAKEFILE = ROOT / "Makefile"
 TARGETS = {
     "agents-env", "bench", "bench-bus", "bench-peers", "browser-env", "check", "clean", "cover",
-    "crash", "demo", "demo-agent", "demo-bus", "docs", "fast", "git-matrix", "help", "peers-env",
-    "pictures", "postgres", "test", "test-all",
+    "crash", "demo", "demo-agent", "demo-bus", "demo-fleet", "docs", "fast", "git-matrix", "help",
+    "peers-env", "pictures", "postgres", "test", "test-all",
 }  # fmt: skip
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
