@@ -41,9 +41,10 @@ GIT_CONFIG = """\
 # gits. They run after the unit tests.
 WHOLE = (
     "agents", "automations", "benchmarks", "branches", "bus", "claims", "cli", "concurrency",
-    "crash", "fsck", "hints", "hostile", "journal", "kinds", "landing", "lifecycle", "liveness",
-    "mcp", "notifications", "orchestrator", "questions", "radar", "repo", "review", "service",
-    "store", "tasks", "tmux", "tui", "verify", "web", "workers", "workstreams", "worktrees",
+    "crash", "fleet", "fsck", "hints", "hostile", "journal", "kinds", "landing", "lifecycle",
+    "liveness", "mcp", "notifications", "orchestrator", "questions", "radar", "repo", "review",
+    "service", "store", "tasks", "tmux", "tui", "verify", "web", "workers", "workstreams",
+    "worktrees",
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child, also of every background job; the others run the same code in their own process and

@@ -25,6 +25,8 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
 class Bus:
     """A store that records whether an agent was stopped when its write lock was released."""
 
+    defers_messages = False
+
     def __init__(self, pid: int, *, is_broken: bool = False) -> None:
         self.pid = pid
         self.is_broken = is_broken

@@ -34,7 +34,9 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "-C", str(worktree), "sync", "--json") == WORKER | {
         "old", "new", "target", "parent", "kept",
     }  # fmt: skip
-    handed_in = WORKER | {"commit", "commits", "conflicts", "conflict_markers"}
+    handed_in = WORKER | {
+        "commit", "commits", "conflicts", "conflict_markers", "put_off",
+    }  # fmt: skip
     assert shape(scene, "done", "auth", "--json") == handed_in
     assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER
     assert shape(scene, "--json", "done", "auth", "-m", "Yes") == handed_in

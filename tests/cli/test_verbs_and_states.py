@@ -90,7 +90,7 @@ KEEPS = {
 LOOKS = {"show", "diff", "log", "task show", "inbox"}
 # Commands that name no worker and no task, or whose answers depend on other states: those of tmux,
 # plans, claims, workstreams and repairs. GROUPS are groups of such commands.
-GROUPS = {"agent", "agents", "automation", "hooks", "msg", "project", "review"}
+GROUPS = {"agent", "agents", "automation", "fleet", "hooks", "msg", "project", "review"}
 OTHERS = {
     "attach", "claim list", "claim release", "claim renew", "completion", "config", "conflicts",
     "doctor", "fsck", "gc", "help", "hook", "init", "list", "mcp", "notify", "pool", "questions",

@@ -36,6 +36,7 @@ OWN_WORDS = {
     "git worker config notify.urls": {"<url>": "json://@localhost:9"},
     "git worker project edit": {"<number>": "5M"},
     "git worker agent add": {"<name>": "helper", "<type>": "codex"},
+    "git config worker.merge.remote": {"<name>": "origin"},
     "git config worker.target": {"<name>": "main"}, "git config user.name": {"<name>": "Ada"},
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"<[a-z-]+>")

@@ -38,7 +38,7 @@ READS = re.compile(
     r"|remote -v|ls-remote|worktree list|--version|config --(get|list))"
     r"|git worker ((status|list|show|log|diff|help|agents|path|inbox|doctor|config|validate|wait"
     r"|watch|queue|trust --list|undo --list|claim list|msg (stats|show|poll|follow|search|request)"
-    r"|review (?!(comment|edit|drop|send|viewed|handled|resolve|reopen)\b)"
+    r"|fleet status|review (?!(comment|edit|drop|send|viewed|handled|resolve|reopen)\b)"
     r"|task (list|ready|show|why|graph|text)|workstream (list|show)"
     r"|automation (list|show|history)|gc --dry-run)\b|fsck$|config$|--version|.* -h$))"
 )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.postgres import find_programs, run_server
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database
-from tests.store.postgres import find_programs, run_server
 
 
 @pytest.fixture(scope="session")

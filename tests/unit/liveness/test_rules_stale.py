@@ -17,6 +17,7 @@ from gitworker.liveness.rules_stale import (
     has_jumped,
     heartbeat_age_ms,
     is_expected_to_report,
+    is_lost_at_work,
     is_quiet,
     liveness_of,
     may_time_out,
@@ -224,12 +225,53 @@ def test_stale_in_review_waits_for_people() -> None:
     assert due_event(facts._replace(heartbeat=silent(0)), MOMENT, S) is None
 
 
+@pytest.mark.parametrize(
+    ("facts", "due"),
+    [
+        (at_work(silent(299.9)), None),
+        (at_work(silent(300)), WorkerEvent.HEARTBEAT_TIMEOUT),
+        (at_work(silent(300), changed_at_ms=NOW + 3_600_000), WorkerEvent.HEARTBEAT_TIMEOUT),
+        (at_work(silent(0), changed_at_ms=0), None),
+        (at_work(silent(1e6), waits_for_author=True), None),
+        (stale(silent(0), -3600), WorkerEvent.RECOVER),
+        (stale(silent(100), 200), None),
+        (stale(silent(900), -3600), WorkerEvent.EXPIRE),
+    ],
+)
+def test_a_worker_elsewhere_is_judged_by_its_heartbeats(
+    facts: WorkerFacts, due: WorkerEvent | None
+) -> None:
+    """The time at which another machine has recorded a state does not count."""
+    assert due_event(facts._replace(in_fleet=True, is_elsewhere=True), MOMENT, S) is due
+
+
+@pytest.mark.parametrize("facts", [at_work(None), stale(None, 1e6)])
+def test_a_worker_elsewhere_that_was_never_heard_of(facts: WorkerFacts) -> None:
+    """Before its first heartbeat has arrived, nothing is due; here, its silence counts."""
+    assert due_event(facts._replace(in_fleet=True, is_elsewhere=True), MOMENT, S) is None
+    assert due_event(facts._replace(in_fleet=True), MOMENT, S) is not None
+
+
+def test_a_worker_that_another_machine_has_made_stale_recovers() -> None:
+    """In a fleet a recent heartbeat is enough, since the clock of the state may be ahead."""
+    facts = stale(silent(0), -3600)
+    assert due_event(facts, MOMENT, S) is None
+    assert due_event(facts._replace(in_fleet=True), MOMENT, S) is WorkerEvent.RECOVER
+
+
 def test_words_for_states() -> None:
     """The states that have heartbeats, in which silence counts, and that time can change."""
     at_work, review, stale_ = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
     assert {s for s in WorkerState if has_heartbeats(s)} == {at_work, review}
     assert {s for s in WorkerState if is_expected_to_report(s)} == {at_work}
     assert {s for s in WorkerState if may_time_out(s)} == {at_work, review, stale_}
+    lost = {(s, b) for s in WorkerState for b in (None, *WorkerState) if is_lost_at_work(s, b)}
+    assert lost == {(stale_, at_work)}
+
+
+def test_the_origin_of_pids() -> None:
+    """A pid can be looked up on its own host, in its boot and in its PID namespace."""
+    assert MOMENT._replace(pid_ns="pid:[1]").origin == ("here", "boot", "pid:[1]")
 
 
 STATES = st.sampled_from(WorkerState)
@@ -242,7 +284,7 @@ HEARTBEATS = st.none() | st.builds(
 )
 FACTS = st.builds(
     WorkerFacts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), HEARTBEATS,
-    st.none() | st.booleans(), st.booleans(),
+    st.none() | st.booleans(), st.booleans(), st.booleans(), st.booleans(),
 )  # fmt: skip
 
 
@@ -265,7 +307,7 @@ def test_an_unknown_process_is_never_stale_before_dead(facts: WorkerFacts) -> No
     """If the process is unknown, nothing is stale before 5 min of silence."""
     facts = facts._replace(state=WorkerState.WORKING, process_runs=None)
     if due_event(facts, MOMENT, S) is not None:
-        assert MOMENT.now_ms - facts.changed_at_ms >= 300_000
+        assert facts.is_elsewhere or MOMENT.now_ms - facts.changed_at_ms >= 300_000
         assert facts.heartbeat is None or heartbeat_age_ms(facts.heartbeat, MOMENT) >= 300_000
 
 

@@ -275,6 +275,7 @@ NEWS = {"error": None, "returned": None, "problems": (), "waits": None, "subject
         (S.FAILED, {"waits": "a resume", "subject": "Add x"}, "waits for a resume"),
         (S.WORKING, {"error": "an old error", "subject": "Add x"}, "Add x"),
         (S.WORKING, {}, "no commit yet"),
+        (S.WORKING, {"elsewhere": "alpha"}, "on alpha"),
         (S.WORKING, {"waits": "an answer", "subject": "Add x"}, "waits for an answer"),
         (S.WORKING, {"returned": "conflict in a", "problems": ("p",)}, "conflict in a"),
         (S.WORKING, {"trouble": "HEAD is detached", "returned": "note"}, "HEAD is detached"),

@@ -12,7 +12,9 @@ from gitworker.orchestrator.rules_next import (
     SlotFacts,
     Step,
     decide,
+    is_at_work,
     is_free,
+    is_ready,
     is_slot,
     passes,
     prefix_of,
@@ -200,6 +202,27 @@ def test_a_start_waits_for_the_agents_of_others() -> None:
     assert decide(Facts((), is_kept=True), full, agent="command", now=0).is_crowded
 
 
+@pytest.mark.parametrize(
+    ("first", "machines", "workers"),
+    [(1, 1, [2, 5]), (1, 2, [5, 7]), (2, 2, [2, 6]), (3, 3, [6, 9])],
+)
+def test_the_machines_of_a_fleet_take_turns(first: int, machines: int, workers: list[int]) -> None:
+    """A run uses every so many-th number, so that two runs choose different new workers."""
+    taken = frozenset({"command-1", "command-3", "command-4"})
+    facts = Facts((), ready=("a", "b"), taken=taken, first=first, machines=machines)
+    plan = decide(facts, LIMITS, agent="command", now=0)
+    assert [one.worker for one in plan.actions] == [f"command-{number}" for number in workers]
+
+
+def test_a_run_waits_for_the_tasks_of_other_machines() -> None:
+    """Their tasks may return; a run that would not begin them does not wait."""
+    facts = Facts((), others_work=True)
+    for limits in (LIMITS, LIMITS._replace(begins=1)):
+        assert not decide(facts, limits, agent="command", now=0).is_over
+    for limits in (LIMITS._replace(starts=False), LIMITS._replace(begins=0)):
+        assert decide(facts, limits, agent="command", now=0).is_over
+
+
 def test_nothing_starts_without_tokens() -> None:
     """Finished work still lands, and no time is known at which this changes."""
     qa = {"requires_approval": False, "verification": VerificationType.QA_AGENT}
@@ -243,17 +266,20 @@ def test_other_workers_are_no_slots(worker: str) -> None:
 
 
 def test_states_of_workers() -> None:
-    """Idle and completed workers are free."""
+    """Idle and completed workers are free; the task of one at work may be given back."""
     assert [state for state in W if is_free(state)] == [W.IDLE, W.COMPLETED]
+    assert {state for state in W if is_at_work(state)} == {W.ASSIGNED, W.WORKING, W.STALE}
+    assert [status for status in TaskStatus if is_ready(status)] == [TaskStatus.READY]
 
 
 @pytest.mark.parametrize(
     ("code", "failures", "passing"),
     [
         ("agent_limit", 9, True), ("conflict", 1, True), ("conflict", 2, True),
-        ("conflict", 3, False), ("not_found", 1, False),
+        ("conflict", 3, False), ("not_found", 1, False), ("fleet_lost", 9, True),
+        ("fleet_unreachable", 9, True), ("fleet_unknown", 1, False),
     ],
 )  # fmt: skip
 def test_obstacles_that_pass(code: str, failures: int, passing: bool) -> None:
-    """A limit passes, another command does for a while, and a missing program does not."""
+    """A limit and a lost connection pass, another command for a while, other obstacles do not."""
     assert passes(code, failures) is passing

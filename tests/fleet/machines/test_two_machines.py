@@ -1,0 +1,68 @@
+"""Two machines of one fleet: work that is done on one is reviewed and landed on the other."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.kit import plain
+from tests.fleet.machines.machine import Machine, wait_for
+
+Fleet = Callable[..., list[Machine]]
+SAME = (
+    ("list",), ("task", "list"), ("task", "show", "login"), ("task", "show", "docs"),
+    ("msg", "search", "look"), ("claim", "list"), ("log",),
+)  # fmt: skip
+
+
+def test_work_of_one_machine_lands_on_another(fleet: Fleet) -> None:
+    """Another machine sees, diffs, reviews, approves and lands the work, and the first follows."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("spawn", "auth", "login")
+    alpha.commit("auth", "Add b", {"b.txt": "x\n"})
+    assert "on alpha" in beta.ok("status")
+    assert "(on alpha)" in beta.ok("show", "auth")
+    alpha.ok("done", "auth", "-m", "done")
+    assert "auth" in beta.ok("status")
+    assert "+x" in beta.ok("diff", "auth")
+    beta.ok("review", "auth")
+    beta.ok("approve", "auth")
+    beta.ok("land", "auth")
+    assert beta.git("log", "-1", "--format=%s") == "Add b"
+    wait_for(lambda: alpha.follows(beta))
+    wait_for(lambda: not (alpha.root / "worktrees" / "login").exists())
+    assert beta.git("status", "--porcelain") == alpha.git("status", "--porcelain") == ""
+    for one in (alpha, beta):
+        assert one.ok("fsck")
+        assert one.complaints() == []
+        assert one.query("SELECT status FROM tasks") == [("COMPLETED",)]
+
+
+def test_screens_of_both_machines_say_the_same(fleet: Fleet) -> None:
+    """A screen that is read on one machine says what it says on the other, in each state."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("task", "add", "docs", "--title", "Write docs")
+    alpha.ok("spawn", "auth", "login", "--title", "Log in")
+    for step in (
+        lambda: alpha.commit("auth", "Add b", {"b.txt": "x\n"}),
+        lambda: beta.ok("msg", "send", "x-note", '"please look"', "--to", "auth"),
+        lambda: alpha.ok("done", "auth", "-m", "done"),
+        lambda: beta.ok("approve", "auth"),
+        lambda: beta.ok("land", "auth"),
+    ):
+        step()
+        for words in SAME:
+            here, there = (plain(one.ok(*words), one.root) for one in (alpha, beta))
+            assert here == there, words
+
+
+def test_a_message_to_a_worker_of_another_machine(fleet: Fleet) -> None:
+    """A message from one machine arrives once at a worker of another one."""
+    alpha, beta = fleet("alpha", "beta")
+    beta.ok("spawn", "auth", "login")
+    place = Path(beta.ok("path", "auth"))
+    alpha.ok("msg", "send", "x-note", '"please look"', "--to", "auth")
+    seen = [beta.ok("msg", "poll", cwd=place)]
+    wait_for(
+        lambda: seen.append(beta.ok("msg", "poll", cwd=place)) or "look" in "".join(seen)  # type: ignore[func-returns-value]
+    )
+    seen.append(beta.ok("msg", "poll", cwd=place))
+    assert "".join(seen).count("please look") == 1

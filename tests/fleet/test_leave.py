@@ -1,0 +1,106 @@
+"""Leave a fleet: the machine keeps what the fleet has, and gets nothing more from it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitworker.store.messages.mailbox import NewMessage, publish_message
+from tests.cli.kit import ok, run
+from tests.fleet.conftest import Door
+from tests.fleet.test_join import rows_of
+from tests.store.machines import Machine, fresh_location, psql
+from tests.store.support import foreign, wait_until
+from tests.workers.world import World
+
+
+@pytest.fixture
+def machine(world: World, door: Door) -> Iterator[Machine]:
+    """The repository as the first machine of a fleet, whose link ends with the test."""
+    ok(world.root, "fleet", "join", door.location, "--name", "one")
+    made = Machine(world.state_dir)
+    yield made
+    made.kill_link()
+
+
+@pytest.fixture
+def other(machine: Machine, tmp_path: Path, door: Door) -> Iterator[Machine]:
+    """Another machine of the fleet."""
+    made = Machine(tmp_path / "other")
+    made.join(door.location, "other")
+    yield made
+    made.kill_link()
+
+
+def test_a_machine_that_has_left_stands_alone(world: World, machine: Machine) -> None:
+    """After leaving no guard, no place and no position is left, and other programs may write."""
+    ok(world.root, "fleet", "leave")
+    assert world.query("SELECT * FROM meta WHERE key LIKE 'fleet%'") == []
+    assert world.query("SELECT name FROM sqlite_schema WHERE name LIKE 'fleet_guard%'") == []
+    text = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('a', 1, 'hq', 'x')"
+    assert foreign(machine.path, text) == [[]]
+    again = run(world.root, "fleet", "leave")
+    assert (again.status, "in no fleet" in again.err) == (1, True)
+
+
+def test_killed(world: World, machine: Machine) -> None:
+    """After a kill the same command leaves, with all rows."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.session()
+    before = rows_of(world)
+    killed = run(
+        world.root, "fleet", "leave", env={"GITWORKER_CRASH_AT": "fleet-leave-after-write"}
+    )
+    assert killed.status in (-9, 137), killed
+    ok(world.root, "fleet", "leave")
+    assert rows_of(world) == before
+    world.approve("auth")
+
+
+def test_the_link_ends(world: World, machine: Machine, other: Machine) -> None:
+    """The link of a machine that has left ends at once, and writes nothing more on any side."""
+    machine.sync()
+    assert machine.link_pid() is not None
+    ok(world.root, "fleet", "leave")
+    with other.open() as store:
+        publish_message(store, NewMessage("after", "x", ts_ms=1, sender="hq"))
+    machine.wait_link_ended()
+    assert ("after",) not in world.query("SELECT id FROM messages")
+    assert world.query("SELECT * FROM meta WHERE key LIKE 'fleet%'") == []
+
+
+def test_the_next_fleet(world: World, machine: Machine, server: str) -> None:
+    """A machine that joins another fleet writes to that one only."""
+    first = machine.query("SELECT value FROM meta WHERE key = 'fleet_location'")[0][0]
+    machine.sync()
+    ok(world.root, "fleet", "leave")
+    second = fresh_location(server)
+    ok(world.root, "fleet", "join", second, "--name", "one")
+    ok(world.root, "task", "add", "login", "-m", "Build it")
+    for place, number in ((first, 0), (second, 1)):
+        with psql(place) as connection:
+            assert connection.execute("SELECT COUNT(*) FROM tasks").fetchall() == [(number,)]
+
+
+def test_work_stays_with_the_others(world: World, machine: Machine, other: Machine) -> None:
+    """A machine with a worker at work stays; open tasks are held by one that leaves."""
+    ok(world.root, "task", "add", "login", "-m", "Build it")
+    world.spawn("auth", "other")
+    refused = run(world.root, "fleet", "leave")
+    assert (refused.status, "worker auth" in refused.err) == (1, True)
+    ok(world.root, "cancel", "auth")
+    ok(world.root, "fleet", "leave")
+    assert world.query("SELECT held FROM tasks WHERE id = 'login'") == [(1,)]
+    other.sync()
+    assert other.query("SELECT held FROM tasks WHERE id = 'login'") == [(0,)]
+    assert other.query("SELECT id FROM machines WHERE left_at_ms IS NOT NULL") == [("one",)]
+
+
+def test_without_the_server(world: World, machine: Machine, door: Door) -> None:
+    """Nobody leaves without the server, since others would wait for the machine."""
+    door.shut()
+    refused = run(world.root, "fleet", "leave")
+    assert refused.status not in (0, 70), refused
+    assert "cannot be reached" in refused.err
+    door.open()
+    wait_until(lambda: run(world.root, "fleet", "leave").status == 0, "the server")

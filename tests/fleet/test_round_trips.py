@@ -1,0 +1,77 @@
+"""How many round trips to the fleet's server commands need."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gitworker.store.fleet import fleet_database
+from gitworker.store.fleet.link_client import LinkClient
+from tests.cli.in_process import run_here
+from tests.cli.kit import ok
+from tests.store.machines import NearLink
+from tests.workers.world import World
+
+AT_MOST = 2
+# A window is opened, lands and is closed; the removal of the worktree may have news for its worker.
+OF_A_LANDING = 8
+SCREENS = ("status", "list", "inbox", "task list", "log", "agents")
+CHANGES = (
+    "spawn auth login", "task add docs -m words", "task edit docs --priority 1", "task hold docs",
+    "start auth", "send auth hello", "claim take path:src --as auth", "fail auth -m no",
+    "resume auth", "cancel auth", "undo",
+)  # fmt: skip
+REVIEWS = ("review auth", "done auth", "reject auth -m More", "done auth -m Yes", "approve auth")
+
+
+class CountingLink(NearLink):
+    """Counts the round trips that a command waits for: one to begin, and one to commit."""
+
+    trips = 0
+
+    def begin(self) -> None:
+        """Take the fleet's lock and bring the replica up to date."""
+        CountingLink.trips += 1
+        super().begin()
+
+    def commit(self, shared: str, own: str, *, durable: bool, waits: bool = False) -> int:
+        """Write changes to the log and the replica."""
+        CountingLink.trips += 1
+        return super().commit(shared, own, durable=durable, waits=waits)
+
+    def sync(self) -> dict[str, Any]:
+        """Answer as a link that has read the log, as it does after each notification."""
+        return {"position": 0, "machine": "one", "now_ms": 0, "round_trips": 0}
+
+
+@pytest.fixture
+def counted(world: World, location: str) -> Iterator[World]:
+    """A machine whose commands are counted."""
+    world.session()
+    ok(world.root, "fleet", "join", location, "--name", "one")
+    ok(world.root, "status")
+    fleet_database.LinkClient = CountingLink  # type: ignore[misc,assignment]
+    yield world
+    fleet_database.LinkClient = LinkClient  # type: ignore[misc]
+
+
+def trips_of(world: World, command: str) -> int:
+    """Run a command that must succeed; return its round trips."""
+    CountingLink.trips = 0
+    answer = run_here(world.root, *command.split())
+    assert answer.status == 0, (command, answer)
+    return CountingLink.trips
+
+
+def test_commands_need_two_round_trips(counted: World) -> None:
+    """Screens need none, and a command that changes something two, however many queries it has."""
+    assert {one: trips_of(counted, one) for one in SCREENS} == dict.fromkeys(SCREENS, 0)
+    for one in CHANGES:
+        assert trips_of(counted, one) <= AT_MOST, one
+    counted.commit("auth", {"a": "1\n"})
+    assert trips_of(counted, "status") <= 2 * AT_MOST  # publishes the commit; takes the work up
+    for one in ("show auth", "diff auth"):
+        assert trips_of(counted, one) == 0, one
+    for one in REVIEWS:
+        assert trips_of(counted, one) <= AT_MOST, one
+    assert trips_of(counted, "merge auth") <= OF_A_LANDING
