@@ -8,6 +8,7 @@ from benchmarks.cases.bus_peers import measure_peers
 from benchmarks.cases.bus_poll import measure_poll
 from benchmarks.cases.bus_publish import measure_crowd, measure_pace, measure_publish
 from benchmarks.cases.bus_wake import measure_wake
+from benchmarks.cases.fleet import measure_fleet
 from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
 from benchmarks.cases.inbox import measure_inbox
@@ -45,6 +46,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "screens": measure_screens,
     "page": measure_page,
     "memory": measure_memory,
+    "fleet": measure_fleet,
 }
 
 # The bus alone: `make bench-bus`.
