@@ -12,6 +12,7 @@ from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
 from gitworker.link.heartbeats import receive_heartbeats, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
+from gitworker.processes.table import is_running
 from gitworker.store.fleet.changes import from_json, to_json
 from gitworker.store.fleet.link_client import UNKNOWN, lost
 from gitworker.store.fleet.link_replica import LinkReplica
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Writer
     from gitworker.store.postgres.server import Begun
+    from gitworker.store.records.runs import Run
 
 RETRY_MS = 2_000
 FRESH_MS = 10_000  # the link reports each five seconds, which shows that the connection lives
@@ -73,7 +75,11 @@ class FleetConnection:
     def has_work(self) -> bool:
         """Return whether agents run on this machine, whose heartbeats the link reports."""
         here = this_origin()
-        return any(is_local(origin_of(run), here) for run in open_runs(self.replica))
+        return any(
+            is_running(run.supervisor_pid, run.supervisor_start) or _agent_runs(run)
+            for run in open_runs(self.replica)
+            if is_local(origin_of(run), here)
+        )
 
     def has_news(self) -> bool:
         """Return whether another machine has written; connect again if the time has come."""
@@ -249,6 +255,11 @@ class FleetConnection:
 
     def _watched(self, server: FleetServer) -> _Watched:
         return _Watched(self, server)
+
+
+def _agent_runs(run: Run) -> bool:
+    """Return whether the agent of a run lives, which may have lost its supervisor."""
+    return run.pid is not None and is_running(run.pid, run.pid_start) is True
 
 
 class _Watched:
