@@ -57,6 +57,8 @@ def board_rows(
 def _card(card: Card, now_ms: int, width: int, column: str) -> Iterator[Row]:
     line, facts = card.line, card.facts
     known = [line.state.value.lower().replace("_", " "), age(now_ms, line.since_ms)]
+    if line.machine is not None:
+        known.append(f"on {line.machine}")
     if line.liveness.value != "-":
         known.append(line.liveness.value.lower())
     if line.tip and line.tip.ahead is not None:

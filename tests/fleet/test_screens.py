@@ -1,0 +1,55 @@
+"""The screens of a machine in a fleet name the machines of workers."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gitworker.observe.queue.board_filter import parse_filter
+from gitworker.service.service import open_repository
+from gitworker.tui.rows.board_rows import board_rows
+from tests.cli.kit import ok, run
+from tests.store.machines import psql
+from tests.web.kit import serving
+from tests.workers.world import World, wait_until
+
+
+@pytest.fixture
+def joined(world: World, location: str) -> Iterator[World]:
+    """A machine with a worker, whose worktree was moved to another machine."""
+    world.session()
+    ok(world.root, "fleet", "join", location, "--name", "one")
+    world.spawn("auth", "login")
+    with psql(location) as connection:
+        connection.execute("UPDATE workers SET machine = 'beta'")
+    wait_until(lambda: world.query("SELECT machine FROM workers") == [("beta",)])
+    world.spawn("docs", "pages")
+    yield world
+    ok(world.root, "cancel", "docs")
+
+
+def test_machines_on_text_screens(joined: World) -> None:
+    """`status`, `list` and `show` name the machine, and show those of one machine on request."""
+    for verb in ("status", "list"):
+        found = {
+            one["worker"]: one["machine"]
+            for one in run(joined.root, verb, "--json").document["workers"]
+        }
+        assert found == {"auth": "beta", "docs": "one"}
+        (one,) = run(joined.root, verb, "--machine", "beta", "--json").document["workers"]
+        assert one["worker"] == "auth"
+    assert "beta" in ok(joined.root, "status", "--machine", "beta")
+    assert "beta" in ok(joined.root, "show", "auth")
+    assert run(joined.root, "show", "docs", "--json").document["elsewhere"] is None
+
+
+def test_machines_on_the_boards(joined: World) -> None:
+    """The cards of the page and of the terminal name the machine, as does the page of a worker."""
+    pytest.importorskip("starlette", reason="needs the extra `web`")
+    frame = open_repository(str(joined.root)).status()
+    rows = board_rows(frame, {}, now_ms=frame.now_ms, every=False, chosen=parse_filter(""))
+    shown = [str(one) for one in rows]
+    assert any("on beta" in one for one in shown)
+    assert any("on one" in one for one in shown)
+    with serving(joined) as page:
+        assert "on beta" in page.see("/")
+        assert "<dt>machine</dt><dd>beta</dd>" in page.see("/workers/auth")
