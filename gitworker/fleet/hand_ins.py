@@ -2,10 +2,14 @@
 
 from gitworker import clock
 from gitworker.bus.publish import log_message, publish
-from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
+from gitworker.errors import LOST, UNREACHABLE, GitWorkerError
 from gitworker.session import Session
+from gitworker.store.fleet.link_client import UNKNOWN
 from gitworker.store.fleet.machines import PutOffHandIn, forget_hand_in, put_off_hand_ins
 from gitworker.workers.submit import Submission, submit
+
+# The codes of a connection that is lost, or was lost during the hand-in: it is tried again.
+PASSING = (UNREACHABLE, LOST, UNKNOWN)
 
 
 def make_hand_ins(session: Session) -> None:
@@ -21,13 +25,11 @@ def make_hand_ins(session: Session) -> None:
             )
             if done.is_put_off:
                 return
-        except Unavailable as error:
-            if error.code == UNREACHABLE:
+        except GitWorkerError as error:
+            if error.code in PASSING:
                 return
             _report(session, one, error)
-        except GitWorkerError as error:
-            _report(session, one, error)
-        forget_hand_in(session.store, one.worker_id)
+        forget_hand_in(session.store, one)
 
 
 def _report(session: Session, one: PutOffHandIn, error: GitWorkerError) -> None:

@@ -34,8 +34,7 @@ def put_off(session: Session, worker: Worker, *, note: str, pr_url: str | None) 
     tip = session.git.require_oid(worker.ref)
     put_off_hand_in(
         session.store,
-        PutOffHandIn(worker.worker_id, worker.task, note, pr_url),
-        now=clock.now_ms(),
+        PutOffHandIn(worker.worker_id, worker.task, note, pr_url, clock.now_ms()),
     )
     session.report(
         Notice(

@@ -52,14 +52,16 @@ class PutOffHandIn(NamedTuple):
     task_id: str
     note: str
     pr_url: str | None
+    created_at_ms: int
 
 
-def put_off_hand_in(store: Store, one: PutOffHandIn, *, now: int) -> None:
+def put_off_hand_in(store: Store, one: PutOffHandIn) -> None:
     """Record a hand-in until the fleet can be reached."""
     with store.write_own() as writer:
         writer.run(
             "fleet.put_off",
-            worker=one.worker_id, task=one.task_id, note=one.note, pr_url=one.pr_url, now=now,
+            worker=one.worker_id, task=one.task_id, note=one.note, pr_url=one.pr_url,
+            now=one.created_at_ms,
         )  # fmt: skip
 
 
@@ -68,10 +70,10 @@ def put_off_hand_ins(reader: Reader) -> list[PutOffHandIn]:
     return [PutOffHandIn(**row) for row in reader.rows("fleet.hand_ins")]
 
 
-def forget_hand_in(store: Store, worker: str) -> None:
-    """Forget a hand-in that has been made, or was refused."""
+def forget_hand_in(store: Store, one: PutOffHandIn) -> None:
+    """Forget a hand-in that has been made, or was refused; a later one of its worker stays."""
     with store.write_own() as writer:
-        writer.run("fleet.forget_hand_in", worker=worker)
+        writer.run("fleet.forget_hand_in", worker=one.worker_id, created_at_ms=one.created_at_ms)
 
 
 def find_followed(reader: Reader) -> int:

@@ -74,7 +74,8 @@ ON CONFLICT (worker_id) DO UPDATE SET task_id = excluded.task_id, note = exclude
     pr_url = excluded.pr_url, created_at_ms = excluded.created_at_ms;
 
 -- name: hand_ins — those that wait, oldest first
-SELECT worker_id, task_id, note, pr_url FROM fleet_hand_ins ORDER BY created_at_ms, worker_id;
+SELECT worker_id, task_id, note, pr_url, created_at_ms FROM fleet_hand_ins
+ORDER BY created_at_ms, worker_id;
 
 -- name: forget_hand_in — one that was made, refused or repeated
-DELETE FROM fleet_hand_ins WHERE worker_id = :worker;
+DELETE FROM fleet_hand_ins WHERE worker_id = :worker AND created_at_ms = :created_at_ms;
