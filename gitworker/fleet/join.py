@@ -10,7 +10,7 @@ import os
 import re
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import gitworker
@@ -42,6 +42,11 @@ class Joined(NamedTuple):
     machine: str
     is_first: bool
     copy: str
+
+
+def json_joined(joined: Joined) -> dict[str, Any]:
+    """Return the machine that has joined as JSON fields."""
+    return joined._asdict()
 
 
 def join(session: Session, location: str, *, name: str | None = None) -> Joined:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
@@ -21,6 +21,11 @@ class Left(NamedTuple):
 
     machine: str
     others_stay: bool
+
+
+def json_left(left: Left) -> dict[str, Any]:
+    """Return the machine that has left as JSON fields."""
+    return left._asdict()
 
 
 def leave(session: Session) -> Left:

@@ -15,7 +15,10 @@ from tests.workers.world import World
 PACKAGE = Path(gitworker.__file__).parent
 KILLED = -9
 # Points whose name contains the kind of the operation, and the kinds that reach them.
-KINDS = {"removal.py": ("cancel", "reset", "remove")}
+KINDS = {
+    "removal.py": ("cancel", "reset", "remove"),
+    "connection.py": ("fleet", "outbox", "beat"),
+}
 CASES = [(operation, point) for operation in OPERATIONS for point in operation.points]
 # One of each kind; `make test` and `make crash` die at all of them.
 QUICK = {

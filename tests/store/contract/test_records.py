@@ -168,7 +168,7 @@ def test_an_undone_landing_does_not_count(store: Store) -> None:
     assert landings_on(store, MAIN) == [landing]
     assert landings_on(store, Ref("refs/heads/other")) == []
     with store.write() as writer:
-        mark_undone(writer, number, now=6)
+        mark_undone(writer, number, worker="w", task="t", now=6)
     assert (find_landing(store, "w", "t"), all_landings(store)) == (None, [])
     assert landings_on(store, MAIN) == []
 

@@ -4,6 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
+from gitworker.fleet.join import json_joined
 
 
 @click.command("join", cls=GitworkerCommand)
@@ -23,4 +24,4 @@ def command(call: CommandLine, location: str, name: str | None) -> None:
     """
     joined = call.service().join_fleet(location, name=name)
     words = "the first machine of the fleet" if joined.is_first else "a machine of the fleet"
-    call.show(f"{joined.machine} is {words}", **joined._asdict())
+    call.show(f"{joined.machine} is {words}", **json_joined(joined))

@@ -4,6 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand
+from gitworker.fleet.leave import json_left
 
 
 @click.command("leave", cls=GitworkerCommand)
@@ -21,4 +22,4 @@ def command(call: CommandLine) -> None:
     note = (
         "the others go on; the open tasks are held here" if left.others_stay else "it was the last"
     )
-    call.show(f"{left.machine} has left the fleet: {note}", **left._asdict())
+    call.show(f"{left.machine} has left the fleet: {note}", **json_left(left))
