@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fleet.machines.machine import LIMIT_S, Machine, wait_for
+from fixtures.postgres import find_programs, run_server
+from tests.fleet.machines.machine import LIMIT_S, Machine, fleet_of, wait_for
 from tests.fleet.machines.work import Work, add_tasks, require_same_end, running
 
 Fleet = Callable[..., list[Machine]]
@@ -92,10 +93,17 @@ def test_links_that_are_killed(fleet: Fleet, tmp_path: Path) -> None:
     require_same_end([alpha, beta], TASKS)
 
 
-def test_a_server_that_restarts(fleet: Fleet, tmp_path: Path, server: str) -> None:
+def test_a_server_that_restarts(fleet: Fleet, tmp_path: Path) -> None:
     """A run goes on after PostgreSQL was stopped without notice and started again."""
-    alpha, beta = fleet("alpha", "beta")
-    work = Work(tmp_path)
+    programs = find_programs()
+    assert programs is not None
+    with run_server(programs) as own, fleet_of(tmp_path, own, "alpha", "beta") as machines:
+        go_on_after_a_restart(machines, Work(tmp_path), own)
+
+
+def go_on_after_a_restart(machines: list[Machine], work: Work, server: str) -> None:
+    """Stop and start the server during a run of two machines."""
+    alpha, beta = machines
     add_tasks(alpha, TASKS)
     work.hold(*TASKS)
     with running(work, alpha, beta) as runs:
