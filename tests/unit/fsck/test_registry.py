@@ -44,7 +44,7 @@ def test_checks_that_fail() -> None:
 def test_registry() -> None:
     """Exactly the quick checks have names, each its own, and all checks are registered once."""
     names = [check.name for check in QUICK]
-    assert len(set(names)) == len(names) == 19
+    assert len(set(names)) == len(names) == 20
     assert {check.name for check in WITHOUT_DATABASE} <= {*names}
     steps = [check for step in STEPS for check in step]
     assert len({check.find for check in steps}) == len(steps)

@@ -107,7 +107,8 @@ def test_json_status() -> None:
     assert document["target"] == {"branch": "main", "commit": TIP}
     assert document["tasks"] == {"FAILED": 1, "IN_PROGRESS": 1}
     assert document["workers"][0] == {
-        "worker": "auth", "state": "WORKING", "since": "1970-01-01T02:44:35.000Z", "age_s": 125,
+        "worker": "auth", "machine": None, "state": "WORKING",
+        "since": "1970-01-01T02:44:35.000Z", "age_s": 125,
         "task": "skills-abc", "task_status": "IN_PROGRESS", "branch": "auth/skills-abc",
         "commit": TIP, "subject": "Add \x1b[2Jskills", "ahead": 3, "behind": 1, "liveness": "OK",
         "progress": 0.4, "waits_for": None, "last_error": None, "parent": None,
@@ -180,6 +181,7 @@ def test_empty_list() -> None:
 def test_json_list() -> None:
     """The document has one object per worker."""
     assert json_list(LISTED)["workers"][1] == {
-        "worker": "spare", "state": "IDLE", "task": None, "branch": None, "returned": None,
+        "worker": "spare", "machine": None, "state": "IDLE", "task": None, "branch": None,
+        "returned": None,
         "next": "next spare",
     }  # fmt: skip
