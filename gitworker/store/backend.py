@@ -37,7 +37,7 @@ def open_hot_store(location: str) -> Store:
 def serve_fleet(store: Store) -> None:
     """In a fleet, start the link unless it runs; wait for nothing."""
     if isinstance(store, Database) and store.fleet_machine is not None:
-        from gitworker.store.fleet.link_client import start_link
+        from gitworker.store.fleet.link_lock import start_link  # a socket would cost 15 ms
 
         start_link(os.path.dirname(store.path))
 

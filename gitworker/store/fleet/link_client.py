@@ -165,14 +165,6 @@ def connect_link(root: str) -> socket.socket:
             clock.sleep(_RETRY_S)
 
 
-def start_link(root: str) -> None:
-    """Start the link of a state directory unless it runs."""
-    try:
-        _connect(root).close()
-    except OSError:
-        start_job("link", root)
-
-
 def _connect(root: str) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
