@@ -65,7 +65,6 @@ class FleetConnection:
         return {
             "position": self.replica.position, "machine": self.machine,
             "now_ms": self.now_ms,
-            "round_trips": 0 if self._server is None else self._server.round_trips,
         }  # fmt: skip
 
     def has_left(self) -> bool:

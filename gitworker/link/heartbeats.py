@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker import clock
 from gitworker.store.claims import renew_claims
 from gitworker.store.fleet.machines import (
+    LEASE_MS,
     own_heartbeats,
     record_foreign_heartbeat,
     record_report,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from gitworker.store.fleet.link_replica import LinkReplica
     from gitworker.store.fleet.replica import LogEntry
 
-LEASE_MS = 30_000
 CLAIM_MS = 60_000
 
 

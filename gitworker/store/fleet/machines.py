@@ -5,6 +5,8 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.store.api import Reader, Store, Writer
 
+LEASE_MS = 30_000  # a machine that has not reported for so long is silent
+
 
 class StoredMachine(NamedTuple):
     """A machine; times are milliseconds of the server's clock. `workers` counts its workers."""

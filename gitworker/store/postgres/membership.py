@@ -9,6 +9,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitworker.store.fleet.machines import LEASE_MS
 from gitworker.store.fleet.replica import Snapshot
 from gitworker.store.postgres.errors import foreign_schema, incomplete, require_same_version
 from gitworker.store.postgres.schema import LEGAL, guards_script, tables_script
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from gitworker.store.postgres.server import FleetServer
 
-LEASE_MS = 30_000
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _ADD = f"""
 INSERT INTO machines (id, name, host, version, joined_at_ms, seen_at_ms, lease_until_ms)

@@ -86,7 +86,6 @@ class FleetServer:
         key = self.location.schema.replace("'", "''")
         self._lock = f"SELECT pg_advisory_xact_lock(hashtextextended('gitworker:{key}', 0))"
         self._notify = f"NOTIFY {self.location.quoted_schema}"
-        self.round_trips = 0
 
     def close(self) -> None:
         """Close the connection; what was begun is given up."""
@@ -220,7 +219,6 @@ class FleetServer:
 
     def _run(self, text: str, values: dict[str, Any]) -> list[list[tuple[Any, ...]]]:
         """Execute statements in one round trip; return the rows of each one that has rows."""
-        self.round_trips += 1
         try:
             cursor = self.connection.execute(text.encode(), values or None)
             return [*_results(cursor)]
