@@ -157,6 +157,7 @@ def test_bare_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     seed = World.make(tmp_path / "seed")
     seed.git("clone", "-q", "--bare", str(seed.root), str(tmp_path / "bare.git"))
+    seed.git("checkout", "-q", "--detach")  # a machine of a fleet pushes to its only remote
     world = World(tmp_path / "bare.git")
     spawned = spawn(world.session(), SpawnRequest("auth", "login"))  # type: ignore[arg-type]
     Repo(Path(spawned.path)).commit("Work", {"a": "1\n"})
