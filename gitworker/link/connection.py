@@ -45,7 +45,8 @@ class FleetConnection:
         self._failure: Unavailable | None = None
         self._failed_ms = 0
         self._read_ms = 0
-        self.is_behind = False  # others have changed workers, which a job has to follow
+        # Others have changed workers, which a job has to follow; a killed link may have left some.
+        self.is_behind = not self.replica.is_followed()
         self.now_ms = 0  # the server's clock, when it was last asked
 
     def fileno(self) -> int:
@@ -178,6 +179,7 @@ class FleetConnection:
             report_machine(writer, self.machine, position=position, now_ms=now_ms)
 
         self.write(body, of="beat", durable=False)
+        self.is_behind = self.is_behind or not self.replica.is_followed()  # a job was killed
 
     def prune(self) -> None:
         """Delete the entries that no machine needs."""
@@ -200,6 +202,7 @@ class FleetConnection:
             if begun.oldest > position + 1:
                 own = server.own_entries(self.machine, position)
                 self.replica.replace(server.snapshot, own=own)
+                self.is_behind = True
                 begun = server.fetch(self.replica.position)
                 continue
             if begun.entries:

@@ -26,6 +26,7 @@ from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.rules_text import quoted
 from gitworker.session import Session
+from gitworker.store.fleet.machines import not_followed
 from gitworker.store.messages.log_positions import find_log_position
 from gitworker.store.operations import replace_data
 from gitworker.store.payloads.payload import RemovalData
@@ -40,7 +41,8 @@ PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 def check_views(picture: Picture) -> Iterator[Finding]:
     """Find state files and review files that differ from the rows.
 
-    A command changes the row first and then the file, so a difference is read several times.
+    A command changes the row first and then the file, so a difference is read several times. What
+    other machines of a fleet have changed is left to the job that follows them.
     """
     session = picture.session
     wrong = {
@@ -50,12 +52,20 @@ def check_views(picture: Picture) -> Iterator[Finding]:
         wrong = {name: codes for name, codes in wrong.items() if codes}
         if wrong:
             clock.sleep(pause_s)
-            wrong = {name: _wrong_views(session, name) for name in wrong}
+            behind = _not_followed(session)
+            wrong = {name: _wrong_views(session, name) for name in wrong if name not in behind}
     for name, codes in wrong.items():
         for code, path in codes:
             flaw = "differs from the database" if os.path.exists(path) else "is missing"
             repair = partial(_publish, name=name)
             yield Finding(code, path, f"{path} {flaw}", "writes it again", repair)
+
+
+def _not_followed(session: Session) -> frozenset[str]:
+    if session.store.fleet_machine is None:
+        return frozenset()
+    with session.store.read() as reader:
+        return not_followed(reader)
 
 
 def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:

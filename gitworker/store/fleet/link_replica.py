@@ -12,6 +12,7 @@ from gitworker.store.fleet.replica import (
     belongs_to,
     find_location,
     find_position,
+    is_followed,
     replace_shared_rows,
     unguarded,
 )
@@ -40,6 +41,10 @@ class LinkReplica(Database):
     def position(self) -> int:
         """Return the position of the last entry in the replica."""
         return find_position(self)
+
+    def is_followed(self) -> bool:
+        """Return whether this machine has followed all that others have recorded."""
+        return is_followed(self)
 
     def belongs(self) -> bool:
         """Return whether the store is still that of this machine of this fleet."""

@@ -91,9 +91,15 @@ def set_followed(store: Store, seq: int) -> None:
 
 def changed_workers(reader: Reader, after: int) -> tuple[int, list[str]]:
     """Return the position of the last transition, and the workers that changed after a position."""
+    newest = reader.row("fleet.newest_transition")
+    until = max(after, int(newest["seq"] or 0)) if newest else after
     rows = reader.rows("fleet.changed_workers", after=after)
-    until = max((int(row["seq"]) for row in rows), default=after)
     return until, [str(row["worker_id"]) for row in rows]
+
+
+def not_followed(reader: Reader) -> frozenset[str]:
+    """Return the workers that others have changed and this machine has not followed yet."""
+    return frozenset(changed_workers(reader, find_followed(reader))[1])
 
 
 def find_open_worker(reader: Reader, machine: str | None = None) -> str | None:

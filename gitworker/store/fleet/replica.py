@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Columns = dict[str, list[str]]
 
 MACHINE, POSITION, LOCATION = "fleet_machine", "fleet_position", "fleet_location"
-JOINING = "fleet_joining"
+JOINING, FOLLOWED = "fleet_joining", "fleet_followed"
 _PREFIX = "fleet_guard_"
 _SET = (
     "INSERT INTO meta (key, value) VALUES (:key, :value)"
@@ -89,13 +89,25 @@ def apply_entries(database: Database, entries: Iterable[LogEntry]) -> None:
         for entry in entries:
             if entry.position <= position:
                 continue
+            was_followed = is_followed(database)
             apply_changes(database, entry.shared)
             if entry.machine == machine:
                 apply_changes(database, entry.own)
+                if was_followed:
+                    database.execute(_SET, {"key": FOLLOWED, "value": str(_newest(database))})
             else:
                 _give_up_places(database, entry.shared, machine)
             position = entry.position
         set_position(database, position)
+
+
+def is_followed(database: Database) -> bool:
+    """Return whether this machine has followed all that others have recorded in the replica."""
+    return int(_find(database, FOLLOWED) or 0) >= _newest(database)
+
+
+def _newest(database: Database) -> int:
+    return int(database.execute("SELECT MAX(seq) AS seq FROM transitions")[0]["seq"] or 0)
 
 
 def _give_up_places(database: Database, changes: Iterable[RowChange], machine: str | None) -> None:
@@ -214,7 +226,7 @@ def end_replica(database: Database) -> None:
     """Make the store one of its own again, in the caller's transaction."""
     for row in database.execute(_OUR_TRIGGERS):
         database.execute(f"DROP TRIGGER {row['name']}")
-    for key in (MACHINE, POSITION, LOCATION, JOINING):
+    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED):
         database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
 
 

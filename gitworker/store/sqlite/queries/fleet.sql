@@ -60,9 +60,12 @@ SELECT CAST(value AS INTEGER) AS seq FROM meta WHERE key = 'fleet_followed';
 INSERT INTO meta (key, value) VALUES ('fleet_followed', :seq)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- name: changed_workers — the workers with transitions after a position, with their last one
-SELECT entity_id AS worker_id, MAX(seq) AS seq FROM transitions
-WHERE machine = 'worker' AND seq > :after GROUP BY entity_id ORDER BY entity_id;
+-- name: newest_transition — the position of the last one
+SELECT MAX(seq) AS seq FROM transitions;
+
+-- name: changed_workers — the workers with transitions after a position
+SELECT DISTINCT entity_id AS worker_id FROM transitions
+WHERE machine = 'worker' AND seq > :after ORDER BY entity_id;
 
 -- name: forget_sessions — those of a worker's agents at a task
 UPDATE runs SET session = NULL WHERE worker_id = :worker AND task_id IS :task;

@@ -1,0 +1,78 @@
+"""A machine brings its files to what other machines have recorded."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gitworker.link.connection import FleetConnection
+from gitworker.paths import StatePaths
+from gitworker.store.messages.transitions import NewTransition, insert_transition
+from tests.cli.kit import ok, run
+from tests.fleet.conftest import Door
+from tests.store.machines import Machine
+from tests.workers.world import World, wait_until
+
+FOLLOWED = (
+    "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'fleet_followed')"
+    " = (SELECT MAX(seq) FROM transitions)"
+)
+
+
+@pytest.fixture
+def missed(world: World, door: Door, tmp_path: Path) -> Iterator[World]:
+    """A machine whose link was killed between another machine's change and the job for it."""
+    world.session()
+    ok(world.root, "fleet", "join", door.location, "--name", "one")
+    world.spawn("auth", "login")
+    other, here = Machine(tmp_path / "two"), Machine(world.state_dir)
+    other.join(door.location, "two")
+    wait_until(lambda: world.query(FOLLOWED) == [(1,)])
+    here.kill_link()
+    ((version, state),) = world.query("SELECT version, state FROM workers")
+    assert (state, shown(world)) == ("ASSIGNED", "ASSIGNED")
+    failed = NewTransition(
+        "worker", "auth", int(str(version)) + 1, "ASSIGNED", "setup_failed", "FAILED", 5, "two",
+        metadata="{}", lines="[]",
+    )  # fmt: skip
+    with other.open() as store, store.write() as writer:
+        insert_transition(writer, failed)
+    with closing(FleetConnection(StatePaths(str(world.state_dir)))) as connection:
+        connection.catch_up(fresh=True)
+    yield world
+    here.kill_link()
+    other.kill_link()
+
+
+def shown(world: World) -> str:
+    """Return the state in the worker's file."""
+    return str(json.loads((world.state_dir / "workers" / "auth.json").read_text())["state"])
+
+
+def test_what_a_killed_link_left_is_followed(missed: World) -> None:
+    """The next link starts the job, and fsck does not call the files wrong before."""
+    assert (missed.query("SELECT state FROM workers"), shown(missed)) == ([("FAILED",)], "ASSIGNED")
+    assert "view_wrong" not in run(missed.root, "fsck").out
+    Machine(missed.state_dir).start_link()
+    wait_until(lambda: shown(missed) == "FAILED")
+    wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
+
+
+def test_own_changes_are_followed_at_once(missed: World) -> None:
+    """A change of this machine needs no job, unless one of others waits for it."""
+    ok(missed.root, "status")
+    wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
+    missed.spawn("docs", "pages")
+    assert missed.query(FOLLOWED) == [(1,)]
+    assert os.path.exists(missed.state_dir / "workers" / "docs.json")
+
+
+def test_a_wrong_file_of_this_machine_is_found(missed: World) -> None:
+    """The file of a worker that no other machine has changed is compared as ever."""
+    missed.spawn("docs", "pages")
+    wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
+    (missed.state_dir / "workers" / "docs.json").write_text('{"state": "IDLE"}')
+    assert "view_wrong" in run(missed.root, "fsck").out
