@@ -258,32 +258,6 @@ def test_a_damaged_worktree_is_not_tested(
     assert "Wrong" not in world.git("log", "--all", "--format=%s")
 
 
-def test_another_agent_verifies(world: World) -> None:
-    """Its reasons go back to the author, and work that passes with evidence lands."""
-    add(world, "t1", verify=VerificationType.QA_AGENT)
-    assert results(carry(world)) == {"t1": "landed"}
-    assert world.show("again.txt") == ""
-    entries = [one["message"] for one in world.messages("log") if one.get("event") == "qa_verdict"]
-    assert [text.partition(";")[0] for text in entries] == [
-        "verified by agent.sh: failed", "verified by agent.sh: passed"
-    ]  # fmt: skip
-    assert "`ls` ended with status 0 on tree " in entries[1]
-
-
-def test_a_verdict_without_evidence_is_left_to_a_person(world: World) -> None:
-    """The work waits for a person if the agent names no command."""
-    (world.state_dir / "void").touch()
-    add(world, "t1", verify=VerificationType.QA_AGENT)
-    said: list[Event] = []
-    assert results(carry(world, report=said.append)) == {"t1": "in review"}
-    assert len(seen(world)) == 2
-    flaw = "its answer ends without PASS or FAIL"
-    text = f"command-1 has no valid verdict, so its work waits for a person: {flaw}"
-    assert text in [one.text for one in said if isinstance(one, Notice)]
-    (entry,) = (one for one in world.messages("log") if one.get("event") == "qa_no_verdict")
-    assert entry["message"] == f"no valid verdict by agent.sh: {flaw}"
-
-
 def test_a_killed_agent_is_recovered(world: World) -> None:
     """If agent and supervisor were killed, the worker continues its task at once."""
     add(world, "t1", f"test -e x && {{ {COMMIT}; }} || {{ touch x; kill -9 $PPID $$; }}")

@@ -312,7 +312,10 @@ def end_line(facts: StreamFacts) -> str:
 
 
 def _tool(facts: StreamFacts, name: object, arguments: object) -> str:
-    """Count a tool call; return it as a line."""
+    """Count a tool call, and keep the command of a shell; return it as a line."""
+    given = _table(arguments)
+    if command := given.get("command") or given.get("cmd"):
+        facts.commands.append(str(command))
     line = tool_line(name, arguments)
     facts.tools.add(line)
     return line

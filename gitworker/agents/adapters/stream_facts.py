@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from gitworker import clock
 from gitworker.agents.adapters.rules_failure import Failure, classify, find_moment, find_wait_s
 from gitworker.agents.adapters.tool_uses import ToolUses
@@ -10,6 +12,7 @@ from gitworker.store.scheduling.usage import Usage
 LAST_MS = 253_402_300_799_000  # the year 9999: a stream may contain any number
 TOKENS_MAX = 1 << 53
 MODEL_MAX = 200  # characters of the name of a model
+COMMANDS_KEPT = 1000  # of one run
 NO_TOKENS = (0, 0, 0)
 
 
@@ -20,7 +23,7 @@ class StreamFacts:
     """
 
     __slots__ = (
-        "_steps", "cached_tokens", "cost_usd", "failure", "input_tokens", "model",
+        "_steps", "cached_tokens", "commands", "cost_usd", "failure", "input_tokens", "model",
         "output_tokens", "partial", "session", "tools",
     )  # fmt: skip
 
@@ -34,6 +37,7 @@ class StreamFacts:
         self.failure: Failure | None = None
         self.partial = ""  # a text that arrives in parts
         self.tools = ToolUses()
+        self.commands: deque[str] = deque(maxlen=COMMANDS_KEPT)  # that it ran in a shell
         self._steps: dict[str, tuple[int, int, int]] = {}
 
     @property

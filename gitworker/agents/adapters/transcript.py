@@ -40,6 +40,11 @@ class Transcript:
             self.facts.failure = with_end(found)
         return self.facts.failure
 
+    @property
+    def commands(self) -> list[str] | None:
+        """Return the commands that the agent ran so far; None if its output does not show them."""
+        return None if self._read is None else list(self.facts.commands)
+
     def output(self, data: bytes | None) -> bytes:
         """Return the text of the next bytes of standard output; None ends it."""
         if self._read is None:

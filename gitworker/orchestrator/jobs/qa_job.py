@@ -39,7 +39,7 @@ SCRIPT = 'exec 2>&1; if test -n "$QA_INPUT"; then exec "$@" <"$QA_INPUT"; fi; ex
 class QaJob(OutputJob):
     """A running review of a worker's work by another agent; `version` is that of the worker's row.
 
-    Its verdict counts only if it names the command that it ran, and the work is unchanged.
+    Its verdict counts only if it names a command that it ran, and the work is unchanged.
     """
 
     def __init__(
@@ -80,14 +80,15 @@ class QaJob(OutputJob):
         Its `usage` is then known, and counts for the task and its project.
         """
         data = bytes(self.output)
+        commands = None
         if self._transcript is not None:
             data = self._transcript.output(data) + self._transcript.output(None)
-            self.usage = self._transcript.facts.usage
+            self.usage, commands = self._transcript.facts.usage, self._transcript.commands
             owner = RunOwner(VERIFIER, self._worker.task, self.agent)
             with self._session.store.write() as writer:
                 charge_usage(writer, self.usage, owner)
         answer = data.decode(errors="replace")
-        self.flaw = flaw_of_verdict(answer)
+        self.flaw = flaw_of_verdict(answer, commands)
         if not self._tree or self._find_tree() != self._tree:
             self.flaw = "the work or its worktree has changed"
         found = None if self.flaw else parse_verdict(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gitworker.bus.limits.rules_secrets import redacted
@@ -15,6 +15,7 @@ LINE = re.compile(r"^[\s*`>#-]*(COMMAND|STATUS|VERDICT)\s*:[\s*]*`?(.*?)`?[\s*]*
 NO_COMMAND = frozenset(
     {"", "none", "no command", "nothing", "n/a", "na", "not run", "not applicable"}
 )
+NOT_COMPARED = re.compile(r"[\s\"'\\]+")  # agents quote a command differently when they report it
 PROMPT = """\
 Review the change below, which another agent has made for the task {task}. You are in its worktree.
 Do not change any file and do not commit. Run at least one command that tests the change.
@@ -63,10 +64,19 @@ def parse_verdict(output: str) -> QaVerdict | None:
     return QaVerdict(is_passed, found["COMMAND"], int(found["STATUS"]), reasons)
 
 
-def flaw_of_verdict(output: str) -> str:
-    """Return why the verdict of an agent does not count, "" if it does."""
+def flaw_of_verdict(output: str, commands: Iterable[str] | None = None) -> str:
+    """Return why the verdict of an agent does not count, "" if it does.
+
+    `commands` are those that it ran, None if its output does not show them.
+    """
     found, _ = _read_end(output)
-    return _flaw_of(found)
+    flaw = _flaw_of(found)
+    if flaw or commands is None:
+        return flaw
+    named = NOT_COMPARED.sub("", found["COMMAND"])
+    if any(named in NOT_COMPARED.sub("", command) for command in commands):
+        return ""
+    return "it names a command that it did not run"
 
 
 def _flaw_of(found: Mapping[str, str]) -> str:

@@ -62,6 +62,24 @@ def test_a_verdict_without_evidence_does_not_count(output: str, flaw: str) -> No
     assert flaw_of_verdict(PASS) == ""
 
 
+@pytest.mark.parametrize(
+    ("ran", "is_known"),
+    [
+        (["make test"], True),
+        (["ls", "cd src && make  test"], True),
+        (["bash -lc 'make test'"], True),
+        (["['bash', '-lc', 'make test']"], True),
+        (["make"], False),
+        ([], False),
+    ],
+)
+def test_the_command_must_have_run(ran: list[str], is_known: bool) -> None:
+    """An agent whose output shows its commands must name one of them."""
+    flaw = "" if is_known else "it names a command that it did not run"
+    assert flaw_of_verdict(PASS, ran) == flaw
+    assert flaw_of_verdict("", ran) == NO_VERDICT
+
+
 def test_the_prompt_has_the_task_and_the_change() -> None:
     """A long diff is cut."""
     prompt = qa_prompt("t1", "Do it\n", "+line\n")
