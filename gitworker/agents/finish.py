@@ -85,7 +85,7 @@ def _finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: boo
             publish_tool_uses(writer, ending.tools, worker=run.worker, task=run.task, run=run.id)
         if ending.report is not None:
             owner = RunOwner(run.worker, run.task, ending.report.agent)
-            record_usage(writer, run.id, ending.report.usage, owner)
+            record_usage(writer, run.id, ending.report.usage, owner, now=clock.now_ms())
         record_report(writer, run.id, _report(outcome, ending.report))
         record_end(
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,

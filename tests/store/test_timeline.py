@@ -2,8 +2,10 @@
 
 import json
 
+from gitworker.model.tokens.token_times import QUARTER_MS
 from gitworker.store.records.runs import begin_run, end_run
 from gitworker.store.scheduling.timeline import moves_since, runs_since
+from gitworker.store.scheduling.usage import RunOwner, Usage, record_usage
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
 
@@ -42,6 +44,18 @@ def test_runs(store: Database) -> None:
         160,
     )
     assert [one.id for one in runs_since(store, 100, limit=1)] == [inside]
+
+
+def test_the_tokens_of_a_run_have_times(store: Database) -> None:
+    """Each report counts its new tokens in its quarter of an hour; one after the end does not."""
+    run, owner = add_run(store, 1, None), RunOwner("auth", "login", "claude")
+    with store.write() as writer:
+        record_usage(writer, run, Usage(10, 5), owner, now=QUARTER_MS - 1)
+        record_usage(writer, run, Usage(10, 7), owner, now=QUARTER_MS)
+        end_run(writer, run, status=0, reason="", now=QUARTER_MS)
+        record_usage(writer, run, Usage(10, 9), owner, now=QUARTER_MS)
+    (found,) = runs_since(store, 1, limit=1)
+    assert found.token_times == [(0, 15), (QUARTER_MS, 2)]
 
 
 def test_the_runs_of_a_time_are_a_range(store: Database) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.scheduling.usage import RunOwner, Usage, record_usage
@@ -39,7 +40,7 @@ class UsageWatch:
         run = self._run
         try:
             with self._store.write(durable=False) as writer:
-                record_usage(writer, run.id, usage, self._owner)
+                record_usage(writer, run.id, usage, self._owner, now=clock.now_ms())
                 found = find_spent(writer, run.task)
         except GitWorkerError:  # a busy or missing database: the next look tries again
             return ""

@@ -1,7 +1,7 @@
 """The tokens and the cost of runs by the hour. Pure.
 
-The database has the sum of each run, not the time of each token. So a run counts evenly from its
-beginning to its end.
+The database has the tokens that a run has reported in each quarter of an hour, which count evenly
+over that quarter. A run of an older version has its sum only, and counts evenly over its time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.tokens.prices import Cost, sum_of
+from gitworker.model.tokens.token_times import QUARTER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +20,17 @@ GROUPS = ("agent", "project")
 
 
 class Used(NamedTuple):
-    """The tokens and the cost of one run, with its group; `cost` is None if it is not known."""
+    """The tokens and the cost of one run, with its group; `cost` is None if it is not known.
+
+    `times` has the tokens that it reported in a quarter of an hour, by its beginning.
+    """
 
     group: str
     start_ms: int
     end_ms: int
     tokens: int
     cost: Cost | None
+    times: tuple[tuple[int, int], ...] = ()
 
 
 class Share(NamedTuple):
@@ -77,8 +82,9 @@ def burn_of(runs: Iterable[Used], bounds: Sequence[int], *, by: str) -> Burn:
     cells: dict[str, dict[int, list[Share]]] = {}
     for run in runs:
         parts = cells.setdefault(run.group, {})
-        for at, share in _spread(run, bounds):
-            parts.setdefault(at, []).append(share)
+        for part in _parts(run):
+            for at, share in _spread(part, bounds):
+                parts.setdefault(at, []).append(share)
     totals = [_sum(name, chain(*parts.values())) for name, parts in cells.items()]
     groups = sorted((one for one in totals if one.tokens), key=lambda one: (-one.tokens, one.group))
     hours = tuple(
@@ -86,6 +92,21 @@ def burn_of(runs: Iterable[Used], bounds: Sequence[int], *, by: str) -> Burn:
         for at, (start, end) in enumerate(pairwise(bounds))
     )
     return Burn(by, hours, tuple(groups))
+
+
+def _parts(run: Used) -> Iterator[Used]:
+    """Yield the use of a run in each quarter of an hour; all tokens add up to those of the run."""
+    whole = sum(tokens for _, tokens in run.times)
+    if whole <= 0:
+        yield run
+        return
+    before = 0
+    for quarter, tokens in run.times:
+        start, end = (round(run.tokens * at / whole) for at in (before, before + tokens))
+        before += tokens
+        began = max(quarter, run.start_ms)
+        ended = max(began, min(quarter + QUARTER_MS, run.end_ms))
+        yield Used(run.group, began, ended, end - start, _times(run.cost, tokens / whole))
 
 
 def _spread(run: Used, bounds: Sequence[int]) -> Iterator[tuple[int, Share]]:

@@ -129,4 +129,5 @@ def _used(run: TimedRun, prices: Mapping[str, Price], by: str, until: int) -> Us
     usage = _usage(run)
     group = run.agent if by == GROUPS[0] else run.project_id
     end = until if run.ended_at_ms is None else run.ended_at_ms
-    return Used(group, run.started_at_ms, end, usage.tokens, usage.cost(prices, run.agent))
+    cost = usage.cost(prices, run.agent)
+    return Used(group, run.started_at_ms, end, usage.tokens, cost, tuple(run.token_times))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.tokens.token_times import read_times
 from gitworker.model.worker import WorkerEvent, WorkerState
 
 if TYPE_CHECKING:
@@ -13,7 +14,10 @@ RUNS_BEFORE = 500  # before the first run of the time, those that may have laste
 
 
 class TimedRun(NamedTuple):
-    """One run with its use; without `ended_at_ms` it is open. An unknown agent is `command`."""
+    """One run with its use; without `ended_at_ms` it is open. An unknown agent is `command`.
+
+    `token_times` has the tokens that were reported in a quarter of an hour, by its beginning.
+    """
 
     id: int
     worker_id: str
@@ -28,6 +32,7 @@ class TimedRun(NamedTuple):
     output_tokens: int | None
     cached_tokens: int | None
     cost_usd: float | None
+    token_times: list[tuple[int, int]]
 
 
 class WorkerMove(NamedTuple):
@@ -52,7 +57,7 @@ def runs_since(
     Of those that began before the time, the last `before` are looked at, and all open ones.
     """
     rows = reader.rows("timeline.runs", since=since_ms, before=-before, limit=limit)
-    return [TimedRun(**row) for row in rows]
+    return [TimedRun(**{**row, "token_times": read_times(row["token_times"])}) for row in rows]
 
 
 def moves_since(reader: Reader, since_ms: int, *, limit: int) -> list[WorkerMove]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.tokens.prices import Tokens, cost_of
+from gitworker.model.tokens.token_times import add_tokens
 from gitworker.store.records.task_queue import count_by_project
 from gitworker.store.scheduling.agents import charge_agent, find_agent_of_worker
 from gitworker.store.scheduling.projects import DEFAULT, all_projects, charge_project
@@ -85,13 +86,15 @@ class RunOwner(NamedTuple):
     agent: str
 
 
-def record_usage(writer: Writer, run: int, usage: Usage, owner: RunOwner) -> None:
-    """Record what an open run has used so far, and count its new tokens and its cost."""
+def record_usage(writer: Writer, run: int, usage: Usage, owner: RunOwner, *, now: int) -> None:
+    """Record what an open run has used by `now`, and count its new tokens and its cost."""
     row = writer.row("runs.used", run=run)
     if row is None:
         return
-    writer.run("runs.use", run=run, **usage._asdict())
-    charge_usage(writer, usage, owner, before=Usage(**row))
+    before = Usage(*(row[name] for name in Usage._fields))
+    times = add_tokens(row["token_times"], usage.tokens - before.tokens, now)
+    writer.run("runs.use", run=run, token_times=times, **usage._asdict())
+    charge_usage(writer, usage, owner, before=before)
 
 
 def charge_usage(

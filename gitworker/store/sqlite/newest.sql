@@ -297,7 +297,7 @@ CREATE TABLE runs (
     exit_status INTEGER,
     reason TEXT NOT NULL DEFAULT '',
     paused_at_ms INTEGER
-, pid_ns TEXT, request TEXT, log_start_bytes INTEGER, outcome TEXT, agent TEXT, session TEXT, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL, failure TEXT, resets_at_ms INTEGER, cached_tokens INTEGER, model TEXT);
+, pid_ns TEXT, request TEXT, log_start_bytes INTEGER, outcome TEXT, agent TEXT, session TEXT, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL, failure TEXT, resets_at_ms INTEGER, cached_tokens INTEGER, model TEXT, token_times TEXT NOT NULL DEFAULT '[]');
 CREATE INDEX idx_runs_worker ON runs(worker_id, id);
 CREATE INDEX idx_runs_open ON runs(id) WHERE ended_at_ms IS NULL;
 CREATE TABLE archives (

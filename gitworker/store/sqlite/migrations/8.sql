@@ -201,6 +201,9 @@ CREATE TABLE fleet_outbox (
     payload TEXT,
     payload_ref TEXT
 );
+-- When the tokens of a run were reported: a JSON array of [quarter of an hour, tokens], in which
+-- the quarter is the time of its beginning, in ms.
+ALTER TABLE runs ADD COLUMN token_times TEXT NOT NULL DEFAULT '[]';
 -- The machine of a worker's worktree in a fleet.
 ALTER TABLE workers ADD COLUMN machine TEXT;
 -- The hand-ins that were made while the fleet could not be reached.

@@ -18,12 +18,13 @@ UPDATE runs SET outcome = :outcome, agent = :agent, session = :session,
 WHERE id = :run;
 
 -- name: used — what an open run has used so far
-SELECT input_tokens, output_tokens, cached_tokens, cost_usd, model FROM runs
+SELECT input_tokens, output_tokens, cached_tokens, cost_usd, model, token_times FROM runs
 WHERE id = :run AND ended_at_ms IS NULL;
 
 -- name: use — record what an open run has used so far
 UPDATE runs SET input_tokens = :input_tokens, output_tokens = :output_tokens,
-    cached_tokens = :cached_tokens, cost_usd = :cost_usd, model = :model
+    cached_tokens = :cached_tokens, cost_usd = :cost_usd, model = :model,
+    token_times = :token_times
 WHERE id = :run AND ended_at_ms IS NULL;
 
 -- name: first_counted — the oldest open run, else the next one

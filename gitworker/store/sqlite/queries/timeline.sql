@@ -9,7 +9,7 @@ WITH near (id) AS (
 )
 SELECT r.id, r.worker_id, r.task_id, COALESCE(t.project_id, 'default') AS project_id,
     COALESCE(r.agent, 'command') AS agent, r.model, r.started_at_ms, r.ended_at_ms, r.outcome,
-    r.input_tokens, r.output_tokens, r.cached_tokens, r.cost_usd
+    r.input_tokens, r.output_tokens, r.cached_tokens, r.cost_usd, r.token_times
 FROM near CROSS JOIN runs AS r ON r.id = near.id LEFT JOIN tasks AS t ON t.id = r.task_id
 WHERE r.ended_at_ms IS NULL OR r.ended_at_ms >= :since
 ORDER BY near.id DESC LIMIT :limit;

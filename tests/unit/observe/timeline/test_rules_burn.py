@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitworker.model.tokens.prices import Cost
+from gitworker.model.tokens.token_times import QUARTER_MS
 from gitworker.observe.timeline.rules_burn import Used, burn_of
 
 BOUNDS = [0, 100, 200, 250]
@@ -15,6 +16,23 @@ def test_a_run_counts_evenly() -> None:
     assert [hour.tokens for hour in found.hours] == [500, 500, 0]
     assert [hour.cost for hour in found.hours] == [Cost(1.0, 0.5), Cost(1.0, 0.5), None]
     assert (found.tokens, found.cost) == (1000, Cost(2.0, 1.0))
+
+
+def test_tokens_count_when_they_were_reported() -> None:
+    """Each quarter of an hour has what was reported in it; the sums are those of the run."""
+    bounds = [0, QUARTER_MS, 2 * QUARTER_MS, 3 * QUARTER_MS]
+    times = ((0, 30), (2 * QUARTER_MS, 10))
+    run = Used("a", 10, 3 * QUARTER_MS, 80, Cost(4.0), times)
+    found = burn_of([run], bounds, by="agent")
+    assert [hour.tokens for hour in found.hours] == [60, 0, 20]
+    assert [hour.cost for hour in found.hours] == [Cost(3.0), None, Cost(1.0)]
+
+
+def test_a_run_that_ended_before_its_last_report() -> None:
+    """What was reported after the end counts at the end."""
+    bounds = [0, QUARTER_MS, 2 * QUARTER_MS]
+    found = burn_of([Used("a", 0, 5, 3, None, ((QUARTER_MS, 3),))], bounds, by="agent")
+    assert [hour.tokens for hour in found.hours] == [0, 3]
 
 
 def test_the_part_outside_does_not_count() -> None:
