@@ -1,4 +1,4 @@
-"""Follow the other machines of a fleet: the target, the workers' files, the landed worktrees.
+"""Follow the other machines of a fleet: the target, the workers' files, landed worktrees, reviews.
 
 A background job of the link runs this after other machines have changed workers.
 """
@@ -12,11 +12,14 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.prepare_worker import remove_landed_worktree
 from gitworker.lifecycle.rules import is_landed
 from gitworker.lifecycle.state_files import publish_views
+from gitworker.model.worker import WorkerState
 from gitworker.repo.plumbing.repository_lock import hold
+from gitworker.review.round_refs import keep_rounds
 from gitworker.session import Session
 from gitworker.store.fleet.machines import changed_workers, find_followed, set_followed
+from gitworker.store.reviewing.rounds import rounds_of
 from gitworker.store.workers import Worker, find_worker
-from gitworker.worktrees.elsewhere import leave_former_place
+from gitworker.worktrees.elsewhere import bring_handed_in, leave_former_place
 
 
 def follow_fleet(session: Session) -> None:
@@ -39,8 +42,23 @@ def follow_fleet(session: Session) -> None:
             if one is not None and one.elsewhere is not None:
                 with suppress(GitWorkerError, OSError):
                     leave_former_place(session, one)
+                with suppress(GitWorkerError, OSError):  # a review of it asks again
+                    _bring_for_review(session, one)
         publish_views(session, *names)
         set_followed(session.store, until)
+
+
+def _bring_for_review(session: Session, worker: Worker) -> None:
+    """Fetch work that was handed in, so that a review of it waits for no network; keep its rounds.
+
+    The author may amend them away before anybody reads the review here.
+    """
+    if worker.state not in (WorkerState.IN_REVIEW, WorkerState.APPROVED):
+        return
+    bring_handed_in(session, worker)
+    with session.store.read() as reader:
+        rounds = rounds_of(reader, worker.worker_id, worker.task_id)
+    keep_rounds(session, worker, rounds)
 
 
 def _follow_target(session: Session) -> None:

@@ -14,6 +14,7 @@ from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.liveness.processes import occupants_of
 from gitworker.model.ids import Oid
 from gitworker.paths import read_worktree_owner
+from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.refs import create_ref, find_tip, is_ancestor, move_ref
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.status.checkout_status import read_status
@@ -21,6 +22,7 @@ from gitworker.repo.worktrees.worktree_list import find_checkout, linked_admins
 from gitworker.session import Session
 from gitworker.store.records.tips import find_tip as find_published
 from gitworker.store.records.tips import set_tip
+from gitworker.store.reviewing.rounds import find_newest_round
 from gitworker.store.workers import Worker
 from gitworker.worktrees.trashing import set_aside
 
@@ -36,6 +38,20 @@ def bring_branches(session: Session, workers: Iterable[Worker]) -> None:
     for worker in workers:
         if worker.elsewhere is not None and worker.branch:
             _bring(session, worker)
+
+
+def bring_handed_in(session: Session, worker: Worker) -> None:
+    """Fetch the branch of a worker of another machine, unless its newest hand-in is here already.
+
+    Raises the errors of `bring_branches`.
+    """
+    if worker.elsewhere is None or not worker.branch:
+        return
+    with session.store.read() as reader:
+        newest = find_newest_round(reader, worker.worker_id, worker.task_id)
+    here = find_tip(session.git, session.repository.common_dir, worker.ref)
+    if newest is None or here is None or find_missing(session.git, {newest.tip}):
+        _bring(session, worker)
 
 
 def _bring(session: Session, worker: Worker) -> None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from gitworker.review.compare import Comparison
     from gitworker.review.page.page import ReviewPage
     from gitworker.review.viewed_marks import ViewedMarks
+    from gitworker.session import Session
     from gitworker.store.reviewing.comments import Comment
+    from gitworker.store.workers import Worker
 
 
 class CommentMethods(ServiceBase):
@@ -26,14 +28,15 @@ class CommentMethods(ServiceBase):
         from gitworker.review.page.page import read_page
 
         with self._reading() as session:
-            return read_page(session, self._worker(session, worker), records_look=records_look)
+            found = self._handed_in(session, worker)
+            return read_page(session, found, records_look=records_look)
 
     def review_comments(self, worker: str | None = None) -> CommentList:
         """Return the comments on a worker's work or on that of all workers."""
         from gitworker.review.comments.list_comments import list_comments
 
         with self._reading() as session:
-            found = None if worker is None else self._worker(session, worker)
+            found = None if worker is None else self._handed_in(session, worker)
             return list_comments(session, found)
 
     def comment(
@@ -46,6 +49,7 @@ class CommentMethods(ServiceBase):
         from gitworker.review.comments.draft import comment
 
         with self._acting() as session:
+            self._handed_in(session, worker)
             return comment(session, worker, place, text=self._without_secrets(text), is_old=is_old)
 
     def edit_comment(self, number: int, *, text: str) -> Comment:
@@ -114,6 +118,7 @@ class CommentMethods(ServiceBase):
         from gitworker.review.viewed_marks import view
 
         with self._acting() as session:
+            self._handed_in(session, worker)
             return view(session, worker, chosen, clear=clear)
 
     def compare_rounds(self, worker: str, rounds: str | None = None) -> Comparison:
@@ -121,4 +126,13 @@ class CommentMethods(ServiceBase):
         from gitworker.review.compare import compare
 
         with self._reading() as session:
+            self._handed_in(session, worker)
             return compare(session, worker, rounds)
+
+    def _handed_in(self, session: Session, name: str | None) -> Worker:
+        """Return a worker whose newest hand-in is in this repository, also from another machine."""
+        from gitworker.worktrees.elsewhere import bring_handed_in
+
+        found = self._worker(session, name)
+        bring_handed_in(session, found)
+        return found

@@ -147,6 +147,7 @@ class ReviewMethods(ServiceBase):
         from gitworker.app import require_target_tip
         from gitworker.errors import NotFound
         from gitworker.model.ids import RESERVED
+        from gitworker.worktrees.elsewhere import bring_branches
 
         if name is None and session.actor in RESERVED:
             return session.target_name, require_target_tip(session)
@@ -158,4 +159,5 @@ class ReviewMethods(ServiceBase):
             return name, session.git.require_oid(name)
         if worker.branch is None:
             raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
+        bring_branches(session, [worker])
         return worker.worker_id, session.git.require_oid(worker.ref, "branch")
