@@ -96,6 +96,18 @@ def test_work_stays_with_the_others(world: World, machine: Machine, other: Machi
     assert other.query("SELECT id FROM machines WHERE left_at_ms IS NOT NULL") == [("one",)]
 
 
+def test_landed_work_keeps_nobody(world: World, machine: Machine, other: Machine) -> None:
+    """A machine leaves although its workers still have the tasks that have landed."""
+    origin = world.root.parent / "origin.git"
+    world.git("clone", "-q", "--bare", ".", str(origin))
+    world.git("remote", "add", "origin", str(origin))
+    world.approved("auth", "login", {"a": "1\n"})
+    ok(world.root, "merge", "auth")
+    assert world.query("SELECT state, task_id FROM workers") == [("COMPLETED", "login")]
+    ok(world.root, "fleet", "leave")
+    assert "login" in ok(world.root, "task", "list", "--all")
+
+
 def test_without_the_server(world: World, machine: Machine, door: Door) -> None:
     """Nobody leaves without the server, since others would wait for the machine."""
     door.shut()

@@ -103,7 +103,7 @@ def not_followed(reader: Reader) -> frozenset[str]:
 
 
 def find_open_worker(reader: Reader, machine: str | None = None) -> str | None:
-    """Return a worker that has a task, of one machine or of any; None without one."""
+    """Return a worker whose task has not landed, of one machine or of any; None without one."""
     row = reader.row("fleet.open_workers", machine=machine)
     return None if row is None else str(row["worker_id"])
 

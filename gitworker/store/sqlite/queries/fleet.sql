@@ -37,9 +37,9 @@ ON CONFLICT (id) DO NOTHING;
 -- name: leave — record that a machine has left
 UPDATE machines SET left_at_ms = :now, lease_until_ms = :now WHERE id = :machine;
 
--- name: open_workers — workers of a machine that have a task
+-- name: open_workers — workers of a machine that have a task which has not landed
 SELECT worker_id FROM workers
-WHERE task_id IS NOT NULL AND (:machine IS NULL OR machine IS :machine) ORDER BY worker_id;
+WHERE task_id IS NOT NULL AND state <> 'COMPLETED' AND (:machine IS NULL OR machine IS :machine) ORDER BY worker_id;
 
 -- name: open_tasks — whether any task is open
 SELECT id FROM tasks WHERE status NOT IN ('COMPLETED', 'CANCELLED', 'SKIPPED') ORDER BY id LIMIT 20;
