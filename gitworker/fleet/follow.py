@@ -19,7 +19,12 @@ from gitworker.session import Session
 from gitworker.store.fleet.machines import changed_workers, find_followed, set_followed
 from gitworker.store.reviewing.rounds import rounds_of
 from gitworker.store.workers import Worker, find_worker
-from gitworker.worktrees.elsewhere import bring_handed_in, leave_former_place
+from gitworker.worktrees.elsewhere import (
+    bring_handed_in,
+    drop_copies,
+    leave_former_place,
+    leave_freed_place,
+)
 
 
 def follow_fleet(session: Session) -> None:
@@ -38,21 +43,24 @@ def follow_fleet(session: Session) -> None:
         if landed:
             _follow_target(session)
             _remove_landed(session, landed)
-        for one in workers:
-            if one is not None and one.elsewhere is not None:
-                with suppress(GitWorkerError, OSError):
-                    leave_former_place(session, one)
-                with suppress(GitWorkerError, OSError):  # a review of it asks again
-                    _bring_for_review(session, one)
+        for one in filter(None, workers):
+            for step in (_follow_elsewhere, leave_freed_place, drop_copies):
+                with suppress(GitWorkerError, OSError):  # fsck names what is left
+                    step(session, one)
         publish_views(session, *names)
         set_followed(session.store, until)
 
 
-def _bring_for_review(session: Session, worker: Worker) -> None:
-    """Fetch work that was handed in, so that a review of it waits for no network; keep its rounds.
+def _follow_elsewhere(session: Session, worker: Worker) -> None:
+    """Remove the former worktree here of a worker of another machine; fetch what it handed in.
 
-    The author may amend them away before anybody reads the review here.
+    A review of it waits for no network then. Its rounds are kept, since the author may amend them
+    away before anybody reads the review here.
     """
+    if worker.elsewhere is None:
+        return
+    with suppress(GitWorkerError, OSError):
+        leave_former_place(session, worker)
     if worker.state not in (WorkerState.IN_REVIEW, WorkerState.APPROVED):
         return
     bring_handed_in(session, worker)

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from gitworker import clock
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, GitWorkerError
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.ids import Ref
 from gitworker.model.outcome import Landed, NotLanded
+from gitworker.model.worker import WorkerState
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
@@ -19,7 +20,7 @@ from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import require_valid_file
-from gitworker.worktrees.elsewhere import bring_branches
+from gitworker.worktrees.elsewhere import bring_branches, drop_copies
 from gitworker.worktrees.prefetched_checks import start_early_checks
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
@@ -68,6 +69,9 @@ def merge(
         for ref, group in by_target(chosen):
             queue = Queue(session.aimed_at(ref), keep=keep, memory=memory)
             results |= queue.run(group, windows=windows)
+    for one in chosen:
+        if one.elsewhere is not None and isinstance(results.get(one.worker_id), Landed):
+            drop_copies(session, one._replace(state=WorkerState.COMPLETED))
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 
 
@@ -128,8 +132,21 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
         )
         if refusal is not None:
             raise refusal
-    bring_branches(session, [one for one in chosen if not is_landed(one.state)])
-    return chosen
+    return [one for one in chosen if _is_here(session, one, is_alone=not everything)]
+
+
+def _is_here(session: Session, worker: Worker, *, is_alone: bool) -> bool:
+    """Fetch a branch of another machine; if that fails, it blocks no other work of the queue."""
+    if is_landed(worker.state):
+        return True
+    try:
+        bring_branches(session, [worker])
+    except GitWorkerError as error:
+        if is_alone:
+            raise
+        session.report(Notice(f"{worker.worker_id} cannot land now: {error.message}"))
+        return False
+    return True
 
 
 def _in_order(reader: Reader) -> list[Worker]:

@@ -6,26 +6,40 @@ fetches the branch first; its own copy of the branch follows the remote's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 
 from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
+from gitworker.lifecycle.rules import is_landed
 from gitworker.liveness.processes import occupants_of
-from gitworker.model.ids import Oid
+from gitworker.model.ids import Oid, TaskId
+from gitworker.model.ref_names import BRANCHES
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing
-from gitworker.repo.plumbing.refs import create_ref, find_tip, is_ancestor, move_ref
+from gitworker.repo.plumbing.refs import (
+    create_ref,
+    delete_branch,
+    find_head_ref,
+    find_tip,
+    is_ancestor,
+    move_ref,
+    read_refs,
+)
 from gitworker.repo.plumbing.repository_lock import hold
+from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.worktrees.worktree_list import find_checkout, linked_admins
 from gitworker.session import Session
 from gitworker.store.records.tips import find_tip as find_published
 from gitworker.store.records.tips import set_tip
 from gitworker.store.reviewing.rounds import find_newest_round
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, set_worktree
+from gitworker.worktrees.occupied import refuse_move
 from gitworker.worktrees.trashing import set_aside
 
+FETCHED = "gitworker: fetch "  # in the reflog of a branch that is a copy
 FLEET_REMOTE = "git config worker.merge.remote <name>"
 
 
@@ -88,7 +102,7 @@ def _follow(session: Session, worker: Worker, tip: Oid) -> None:
     old = find_tip(session.git, session.repository.common_dir, worker.ref)
     if old == tip:
         return
-    reason = f"gitworker: fetch {worker.branch} of {worker.elsewhere}"
+    reason = f"{FETCHED}{worker.branch} of {worker.elsewhere}"
     if old is None:
         create_ref(session.git, worker.ref, tip, reason=reason)
     else:
@@ -113,6 +127,47 @@ def _require_copy(session: Session, worker: Worker, old: Oid) -> None:
             else f"git branch -m {worker.branch} <new-name>",
             code="branch_taken",
         )
+
+
+def leave_freed_place(session: Session, worker: Worker) -> None:
+    """Remove the worktree here of a worker that another machine has freed; its work is rescued.
+
+    Raises Refused while a process works there.
+    """
+    place, admin_dir = worker.worktree, worker.admin_dir
+    if worker.task_id is not None or place is None or admin_dir is None:
+        return
+    owner = read_worktree_owner(admin_dir)
+    if owner is None or owner[0] != worker.worker_id:
+        return
+    task = TaskId(owner[1])
+    with hold(session.worktree_lock, name="worktree"):
+        if os.path.isdir(place):
+            refuse_move(session, place, admin_dir)
+            here = session.git.at(place)
+            branch, tip = find_head_ref(here), here.require_oid("HEAD")
+            rescue(session.git, worker=worker.worker_id, task=task, tip=tip, worktree=place)
+            set_aside(session, place, f"{worker.worker_id}-{task}")
+            if branch is not None:
+                delete_branch(session.git, branch, tip)
+        if os.path.isdir(admin_dir):
+            set_aside(session, admin_dir, f"{worker.worker_id}-{task}")
+    with session.store.write_own() as writer:
+        set_worktree(writer, worker.worker_id, None, admin_dir=None)
+
+
+def drop_copies(session: Session, worker: Worker) -> None:
+    """Delete this machine's copies of a worker's branches, after its work has landed or was ended.
+
+    A branch that a person has made or moved stays, and so does one that is checked out.
+    """
+    if worker.task_id is not None and not is_landed(worker.state):
+        return
+    wanted = [f"{BRANCHES}{worker.worker_id}/", *([worker.ref] if worker.branch else [])]
+    for ref, tip in read_refs(session.git, wanted).items():
+        last = session.git.run("reflog", "-1", "--format=%gs", ref).text
+        if last.startswith(FETCHED) and find_checkout(session.git, ref, alone=False) is None:
+            delete_branch(session.git, ref, tip)
 
 
 def leave_former_place(session: Session, worker: Worker) -> None:

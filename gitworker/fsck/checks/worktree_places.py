@@ -35,6 +35,7 @@ from gitworker.session import Session
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.workers import Worker, set_worktree
+from gitworker.worktrees.elsewhere import leave_freed_place
 from gitworker.worktrees.moved_worktrees import find_moved
 
 LOCKS = (
@@ -126,7 +127,15 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
             f" {admin}",
             "records git's path", partial(_record, worker=worker, place=place, admin=admin),
         )  # fmt: skip
-    if read_worktree_owner(admin) != owner:
+    is_left_by_others = not worker.task and picture.session.store.fleet_machine is not None
+    if read_worktree_owner(admin) != owner and is_left_by_others:
+        yield Finding(
+            "worktree_left", place,
+            f"{place} is left from a task of {worker.worker_id} that was ended on another machine",
+            "keeps its work under a rescue ref and removes it",
+            lambda session: leave_freed_place(session, worker), locks_itself=True,
+        )  # fmt: skip
+    elif read_worktree_owner(admin) != owner:
         yield Finding(
             "seat_wrong", place, f"{admin} is not marked as the worktree of {'/'.join(owner)}",
             "marks it", lambda _: write_worktree_owner(admin, *owner),
