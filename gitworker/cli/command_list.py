@@ -150,6 +150,7 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     "fleet": {
         "Commands": {
             "join": "Share tasks, workers, reviews and messages with other machines.",
+            "edit": "Change the capabilities of a machine, of this one by default.",
             "leave": "Leave the fleet, and keep a copy of all that it has here.",
             "status": "Show the machines of the fleet, and whether it can be reached.",
         },

@@ -6,6 +6,7 @@ the fleet has, so it must have no open work of its own.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import closing
@@ -17,6 +18,7 @@ import gitworker
 from gitworker import clock
 from gitworker.bus.blobs import is_blob_ref
 from gitworker.errors import Invalid, Refused, Unavailable
+from gitworker.fleet.edit import edit_machine
 from gitworker.link.payloads import bring_payloads, read_payloads
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.rules_text import quoted
@@ -25,8 +27,11 @@ from gitworker.store.fleet.machines import find_open_task, find_open_worker
 from gitworker.store.fleet.membership import copy_path, enter_fleet, keep_copy, location_of
 from gitworker.store.postgres.location import parse_location
 from gitworker.store.records.runs import open_runs
+from gitworker.tasks.agents.rules_registered import parse_capabilities
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.session import Session
     from gitworker.store.api import Store
     from gitworker.store.postgres.location import Location
@@ -49,8 +54,12 @@ def json_joined(joined: Joined) -> dict[str, Any]:
     return joined._asdict()
 
 
-def join(session: Session, location: str, *, name: str | None = None) -> Joined:
+def join(
+    session: Session, location: str, *, name: str | None = None, capabilities: Sequence[str] = ()
+) -> Joined:
     """Make this repository a machine of the fleet at a location; safe to repeat.
+
+    `capabilities` are what its agents can use here; those of a machine that has joined change.
 
     Raises Invalid for a bad name or location, Refused while agents run here, for a name that is
     taken, or if the fleet has state already and this repository has open work; Unavailable without
@@ -59,7 +68,7 @@ def join(session: Session, location: str, *, name: str | None = None) -> Joined:
     require_person(session, "the fleet", "ask a person")
     store = session.store
     _require_no_password(location)
-    parsed = parse_location(location)
+    parsed, offered = parse_location(location), parse_capabilities(capabilities)
     machine = default_name() if name is None else name
     if not NAME.fullmatch(machine):
         raise Invalid(
@@ -67,7 +76,10 @@ def join(session: Session, location: str, *, name: str | None = None) -> Joined:
             f"git worker fleet join {quoted(location)} --name <new-name>",
         )
     if store.fleet_machine is not None:
-        return _joined_before(store, parsed, machine if name else store.fleet_machine)
+        before = _joined_before(store, parsed, machine if name else store.fleet_machine)
+        if offered:
+            edit_machine(session, None, offered)
+        return before
     require_quiet(session)
     with closing(open_server(location)) as server:
         from gitworker.store.postgres.membership import NewMachine
@@ -76,7 +88,7 @@ def join(session: Session, location: str, *, name: str | None = None) -> Joined:
         is_first = enter_fleet(
             store,
             server,
-            NewMachine(machine, clock.host_name(), gitworker.__version__),
+            NewMachine(machine, clock.host_name(), gitworker.__version__, json.dumps(offered)),
             location=location,
             require_fit=partial(_require_fit, store, machine, location),
             move_payloads=partial(_move_payloads, server, session.paths.blobs),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
+from gitworker.fleet.edit import no_fleet
 from gitworker.fleet.join import require_quiet
 from gitworker.session import require_person
 from gitworker.store.fleet.machines import all_machines, find_open_worker, record_leave
@@ -38,7 +39,7 @@ def leave(session: Session) -> Left:
     store = session.store
     machine = store.fleet_machine
     if machine is None:
-        raise Refused("this repository is in no fleet", "git worker fleet status", code="no_fleet")
+        raise no_fleet()
     require_quiet(session)
     with store.write() as writer:
         others = any(one.left_at_ms is None and one.id != machine for one in all_machines(writer))

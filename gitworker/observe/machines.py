@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.errors import Unavailable
-from gitworker.observe.text import table
+from gitworker.observe.text import NOTHING, table
 from gitworker.store.fleet.machines import StoredMachine, all_machines, count_waiting
 from gitworker.store.fleet.membership import location_of, position_of
 
 if TYPE_CHECKING:
     from gitworker.session import Session
 
+HEAD = ("MACHINE", "STATE", "SEEN", "WORKERS", "HOST", "VERSION", "CAPABILITIES")
 SILENT, CONNECTED, LEFT = "silent", "connected", "left"
 
 
@@ -26,6 +27,7 @@ class Machine(NamedTuple):
     seen_ms_ago: int
     workers: int
     is_this: bool
+    capabilities: tuple[str, ...] = ()
 
 
 class FleetStatus(NamedTuple):
@@ -74,7 +76,7 @@ def _machine(one: StoredMachine, now: int, this: str) -> Machine:
         state = LEFT
     return Machine(
         one.id, one.host, one.version, state, max(0, now - one.seen_at_ms), one.workers,
-        one.id == this,
+        one.id == this, one.capabilities,
     )  # fmt: skip
 
 
@@ -87,10 +89,11 @@ def render_fleet(found: FleetStatus, *, width: int | None, color: bool) -> str:
         (
             f"{one.id}{' (this one)' if one.is_this else ''}", one.state,
             f"{one.seen_ms_ago // 1000} s ago", str(one.workers), one.host, one.version,
+            ", ".join(one.capabilities) or NOTHING,
         )
         for one in found.machines
     ]  # fmt: skip
-    lines = table(("MACHINE", "STATE", "SEEN", "WORKERS", "HOST", "VERSION"), rows, width=width)
+    lines = table(HEAD, rows, width=width)
     lines += [f"fleet: {found.location}, position {found.position}"]
     if found.waiting:
         lines.append(f"{found.waiting} messages wait to be published")
@@ -102,5 +105,7 @@ def render_fleet(found: FleetStatus, *, width: int | None, color: bool) -> str:
 def json_fleet(found: FleetStatus) -> dict[str, Any]:
     """Return the same as JSON fields."""
     fields = found._asdict()
-    fields["machines"] = [one._asdict() for one in found.machines]
+    fields["machines"] = [
+        {**one._asdict(), "capabilities": list(one.capabilities)} for one in found.machines
+    ]
     return fields

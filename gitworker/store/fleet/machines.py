@@ -1,5 +1,6 @@
 """The machines of a fleet as stored, and what this one has followed of the others' changes."""
 
+import json
 from typing import NamedTuple
 
 from gitworker import clock
@@ -9,7 +10,10 @@ LEASE_MS = 30_000  # a machine that has not reported for so long is silent
 
 
 class StoredMachine(NamedTuple):
-    """A machine; times are milliseconds of the server's clock. `workers` counts its workers."""
+    """A machine; times are milliseconds of the server's clock. `workers` counts its workers.
+
+    `capabilities` are what its agents can use there.
+    """
 
     id: str
     host: str
@@ -17,12 +21,16 @@ class StoredMachine(NamedTuple):
     seen_at_ms: int
     lease_until_ms: int
     left_at_ms: int | None
+    capabilities: tuple[str, ...]
     workers: int
 
 
 def all_machines(reader: Reader) -> list[StoredMachine]:
     """Return every machine, in the order in which they joined."""
-    return [StoredMachine(**row) for row in reader.rows("fleet.machines")]
+    return [
+        StoredMachine(**{**row, "capabilities": tuple(json.loads(row["capabilities"]))})
+        for row in reader.rows("fleet.machines")
+    ]
 
 
 def place_in_fleet(reader: Reader, machine: str | None) -> tuple[int, int]:
@@ -112,6 +120,11 @@ def find_open_task(reader: Reader) -> str | None:
     """Return a task that has not ended, or None."""
     row = reader.row("fleet.open_tasks")
     return None if row is None else str(row["id"])
+
+
+def set_capabilities(writer: Writer, machine: str, capabilities: tuple[str, ...]) -> None:
+    """Record what the agents of a machine can use there."""
+    writer.run("fleet.set_capabilities", machine=machine, capabilities=json.dumps(capabilities))
 
 
 def record_leave(writer: Writer, machine: str, *, now: int) -> None:

@@ -22,20 +22,23 @@ if TYPE_CHECKING:
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _ADD = f"""
-INSERT INTO machines (id, name, host, version, joined_at_ms, seen_at_ms, lease_until_ms)
-VALUES (%(id)s, %(id)s, %(host)s, %(version)s, {_NOW}, {_NOW}, {_NOW} + {LEASE_MS})
+INSERT INTO machines (id, name, host, version, joined_at_ms, seen_at_ms, lease_until_ms,
+    capabilities)
+VALUES (%(id)s, %(id)s, %(host)s, %(version)s, {_NOW}, {_NOW}, {_NOW} + {LEASE_MS},
+    %(capabilities)s)
 ON CONFLICT (id) DO UPDATE SET host = excluded.host, version = excluded.version,
     seen_at_ms = excluded.seen_at_ms, lease_until_ms = excluded.lease_until_ms, left_at_ms = NULL,
-    incarnation = machines.incarnation + 1
+    incarnation = machines.incarnation + 1, capabilities = excluded.capabilities
 RETURNING row_to_json(machines)::text"""
 
 
 class NewMachine(NamedTuple):
-    """A machine that joins."""
+    """A machine that joins; `capabilities` are a JSON array."""
 
     id: str
     host: str
     version: str
+    capabilities: str = "[]"
 
 
 def begin_schema(server: FleetServer) -> None:

@@ -11,7 +11,7 @@ LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 WHERE w.machine = :machine AND w.worktree IS NOT NULL;
 
 -- name: machines — all machines with the number of workers at each, in the order of their joining
-SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms,
+SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms, capabilities,
     (SELECT COUNT(*) FROM workers AS w
         WHERE w.machine = m.id AND w.state NOT IN ('IDLE', 'COMPLETED')) AS workers
 FROM machines AS m ORDER BY joined_at_ms, id;
@@ -33,6 +33,9 @@ INSERT INTO fleet_outbox (id, ts_ms, from_agent, to_agent, type, correlation_id,
 VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_to, :payload,
     :payload_ref)
 ON CONFLICT (id) DO NOTHING;
+
+-- name: set_capabilities — what the agents of a machine can use there
+UPDATE machines SET capabilities = :capabilities WHERE id = :machine;
 
 -- name: leave — record that a machine has left
 UPDATE machines SET left_at_ms = :now, lease_until_ms = :now WHERE id = :machine;
