@@ -146,7 +146,7 @@ def read_picture(
     )
     if agent is not None:
         return Picture(slots, facts, queue)
-    crew = crew_of(queue.crew, queue.kinds)
+    crew = crew_of(queue.crew, queue.kinds, queue.places.here)
     facts = facts._replace(crew=queue.crew, takers=crew.takers)
     return Picture(slots, facts, queue, crew.obstacles)
 

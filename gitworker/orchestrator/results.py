@@ -115,7 +115,8 @@ def read_summary(
         results = tuple(
             _result(
                 reader, one, holders.get(one.id), obstacles, landed_by=landed_by.get(one.id),
-                closed=closed[one.project_id].reason if one.project_id in closed else "",
+                closed=closed[one.project_id].reason if one.project_id in closed
+                else picture.queue.elsewhere.get(one.id, ""),
             )
             for one in tasks
         )  # fmt: skip
@@ -194,7 +195,7 @@ def _result(
 ) -> TaskResult:  # fmt: skip
     """Return the result of a task; `landed_by` is its worker if that has another task by now.
 
-    `closed` is the reason for which its project starts no task.
+    `closed` is the reason for which its project, or this machine, starts no task.
     """
     retry_at = task.resume_after_ms
     facts = TaskFacts(

@@ -56,8 +56,8 @@ class TaskFacts(NamedTuple):
 
     `obstacle` is the reason why it did not start or land in this run, `returned` the reason for
     which its work came back and waits for a person, `limit` that of its pause, `question` the one
-    that waits for an answer, `closed` the reason for which its project starts no task. `is_spent`:
-    the tokens of the task are used up.
+    that waits for an answer, `closed` the reason for which its project, or this machine, starts no
+    task. `is_spent`: the tokens of the task are used up.
     """
 
     task: str

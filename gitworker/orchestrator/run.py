@@ -269,7 +269,10 @@ class _Work:
         facts = self.picture.facts
         if facts.crew is None:
             return False
-        crew = tuple(f"{one.name} {one.agent_type} {one.capabilities}" for one in facts.crew)
+        crew = (
+            str(self.picture.queue.places),
+            *(f"{one.name} {one.agent_type} {one.capabilities}" for one in facts.crew),
+        )
         if crew != self.crew:
             self.crew, self.unfit, was_unfit = crew, {}, bool(self.unfit)
             if was_unfit:

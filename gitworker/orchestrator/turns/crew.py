@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.tasks.admission.rules_admission import Running
+    from gitworker.tasks.agents.rules_places import Place
 
 
 class Crew(NamedTuple):
@@ -32,10 +33,10 @@ class Crew(NamedTuple):
     obstacles: dict[str, Obstacle]
 
 
-def crew_of(agents: Sequence[CrewAgent], kinds: Mapping[str, str]) -> Crew:
-    """Return which of the agents may take each task; `kinds` are the kinds of the tasks."""
+def crew_of(agents: Sequence[CrewAgent], kinds: Mapping[str, str], here: Place) -> Crew:
+    """Return which of the agents may take each task here; `kinds` are the kinds of the tasks."""
     parsed = {text: parse_kind(text) for text in set(kinds.values())}
-    takers = {text: takers_of(kind, agents) for text, kind in parsed.items()}
+    takers = {text: takers_of(kind, agents, here) for text, kind in parsed.items()}
     found = {text: obstacle_of(kind, takers[text], agents) for text, kind in parsed.items()}
     obstacles = {task: one for task, kind in kinds.items() if (one := found[kind]) is not None}
     return Crew({task: takers[kind] for task, kind in kinds.items()}, obstacles)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.limits.send_limits import limits_of as limits_of_kinds
-from gitworker.orchestrator.turns.crew import read_agents
-from gitworker.orchestrator.turns.rules_crew import CrewAgent, has_place, parse_kind
+from gitworker.orchestrator.turns.kinds import Kinds
+from gitworker.orchestrator.turns.rules_crew import (
+    CrewAgent,
+)
 from gitworker.orchestrator.turns.rules_places import KindFacts, ProjectFacts, places_of
 from gitworker.orchestrator.turns.rules_turns import ProjectQueue, account, take_turns
 from gitworker.store.records.task_queue import (
@@ -22,6 +22,7 @@ from gitworker.store.records.task_queue import (
 from gitworker.store.scheduling.starts import declared_paths, projects_in_turn, record_credit
 from gitworker.tasks.admission.admit import living_starts
 from gitworker.tasks.admission.overlap import Overlaps
+from gitworker.tasks.agents.rules_places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -41,8 +42,9 @@ class Queue(NamedTuple):
     """The READY tasks that may start, and the limits; `waiting` names the task that each waits for.
 
     `is_kept`: others are READY and wait for a place of their project or for a running task.
-    `crew` are the registered agents. `kinds` has the kind of each task that was read, also of those
-    that wait for a busy agent.
+    `crew` are the registered agents, `places` the machines. `kinds` has the kind of each task that
+    was read, also of those that wait for a busy agent. `elsewhere` says why others of the first
+    tasks wait for another machine.
     """
 
     ready: tuple[str, ...]
@@ -52,6 +54,8 @@ class Queue(NamedTuple):
     is_kept: bool
     crew: tuple[CrewAgent, ...] = ()
     kinds: Mapping[str, str] = MappingProxyType({})
+    places: Places = Places()
+    elsewhere: Mapping[str, str] = MappingProxyType({})
 
 
 def read_queue(
@@ -69,49 +73,47 @@ def read_queue(
     not hide the tasks behind it. With several projects their agent time is accounted up to now;
     without `accounts` that is not recorded.
     """
-    limits = limits_of_kinds(session.settings).agent_limits
     with session.store.read() as reader:
         turns = projects_in_turn(reader)
         living = living_starts(reader, session.paths)
         others = [one for one in living if one.worker not in slots]
-        crew = read_agents(session, reader, others)
-        of_type = Counter(one.agent_type for one in living)
-
-        @cache
-        def is_open(kind: str) -> bool:
-            return has_place(parse_kind(kind), crew, agent=agent, running=of_type, limits=limits)
-
+        judged = Kinds(session, reader, agent, living=living, others=others)
         overlaps = Overlaps(session, reader)
         read: dict[str, list[QueuedTask]] = {}
         waiting: dict[str, str] = {}
         for one in turns:
             read[one.limits.id], meeting = _read_tasks(
-                reader, one.limits.id, skipped, is_open, overlaps=overlaps
+                reader, one.limits.id, skipped, judged.is_open, overlaps=overlaps
             )
             waiting |= meeting
+    found = {task.id: task.kind for tasks in read.values() for task in tasks}
+    elsewhere = {task: words for task, kind in found.items() if (words := judged.elsewhere(kind))}
+    kinds = {task: kind for task, kind in found.items() if task not in elsewhere}
     running = Counter(one.project for one in living)
     projects = _facts(turns, running, others=Counter(one.project for one in others))
     queues = [
         ProjectQueue(
             one.limits.id, one.weight, one.credit_ms, facts.running,
-            tuple(task.id for task in read[one.limits.id]), places_of(facts, agents=agents),
+            tuple(task.id for task in read[one.limits.id] if task.id in kinds),
+            places_of(facts, agents=agents),
         )
         for one, facts in zip(turns, projects, strict=True)
     ]  # fmt: skip
     if len(queues) > 1:
         since_ms = max(one.accounted_at_ms for one in turns)
         queues = _account(session, queues, since_ms=since_ms, records=accounts)
-    kinds = {task.id: task.kind for tasks in read.values() for task in tasks}
     startable = [
-        one._replace(ready=tuple(task for task in one.ready if is_open(kinds[task])))
+        one._replace(ready=tuple(task for task in one.ready if judged.is_open(kinds[task])))
         for one in queues
     ]
     ordered = take_turns(startable, number=READY_AT_ONCE)
     free, meeting = overlaps.first_free(ordered, number=max(agents or READY_AT_ONCE, 1))
     waiting |= meeting
-    kind = KindFacts(sum(one.agent_type == agent for one in others), limits.get(agent or ""))
+    kind = KindFacts(sum(one.agent_type == agent for one in others), judged.limits.get(agent or ""))
     is_kept = bool(waiting) or sum(len(one.ready) for one in queues) > len(ordered)
-    return Queue(tuple(free), projects, kind, waiting, is_kept, crew, kinds)
+    return Queue(
+        tuple(free), projects, kind, waiting, is_kept, judged.crew, kinds, judged.places, elsewhere
+    )
 
 
 def _read_tasks(

@@ -7,22 +7,20 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.agent import AgentState
-from gitworker.tasks.agents.rules_registered import has_room, may_take, unfit_words
+from gitworker.tasks.agents.rules_places import Place, find_elsewhere, find_lacking, may_take
+from gitworker.tasks.agents.rules_places import TaskKind as TaskKind
+from gitworker.tasks.agents.rules_registered import has_room, unfit_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from gitworker.tasks.agents.rules_places import Places
+    from gitworker.tasks.rules_task_list import Why
 
 
 STATE_WORDS: Mapping[str, str] = {
     AgentState.ERROR: "has failed", AgentState.SHUTDOWN: "was shut down",
 }  # fmt: skip
-
-
-class TaskKind(NamedTuple):
-    """The agent or type that a task names, and the capabilities that it requires."""
-
-    agent: str | None = None
-    capabilities: tuple[str, ...] = ()
 
 
 class CrewAgent(NamedTuple):
@@ -101,6 +99,7 @@ def has_place(
     agent: str | None,
     running: Mapping[str, int],
     limits: Mapping[str, int],
+    here: Place,
 ) -> bool:
     """Return whether an agent could start on a task of a kind now; also if none ever could.
 
@@ -111,7 +110,7 @@ def has_place(
     if agent is not None:
         wished = kind.agent or agent
         return next((one.agent_type for one in crew if one.name == wished), wished) not in full
-    able = [one for one in crew if one.name in takers_of(kind, crew)]
+    able = [one for one in crew if one.name in takers_of(kind, crew, here)]
     return not able or any(
         one.agent_type not in full and has_room(
             AgentState(one.state), at_work=one.at_work, tasks=one.tasks, is_paused=one.is_paused
@@ -120,15 +119,19 @@ def has_place(
     )  # fmt: skip
 
 
-def takers_of(kind: TaskKind, crew: Sequence[CrewAgent]) -> tuple[str, ...]:
-    """Return the agents that have what a task requires."""
-    return tuple(
-        one.name for one in crew
-        if may_take(
-            name=one.name, agent_type=one.agent_type, capabilities=one.capabilities,
-            required=kind.capabilities, wish=kind.agent,
-        )
-    )  # fmt: skip
+def find_other_machine(
+    kind: TaskKind, crew: Sequence[CrewAgent], places: Places, *, agent: str | None
+) -> Why | None:
+    """Return why a run of one agent, or of all (None), leaves a kind to other machines, or None."""
+    if agent is None:
+        return find_elsewhere(kind, crew, places)
+    registered = next((one for one in crew if one.name == (kind.agent or agent)), None)
+    return find_lacking(kind, registered, places)
+
+
+def takers_of(kind: TaskKind, crew: Sequence[CrewAgent], here: Place) -> tuple[str, ...]:
+    """Return the agents that have what a task requires on this machine."""
+    return tuple(one.name for one in crew if may_take(one, here, kind))
 
 
 def obstacle_of(

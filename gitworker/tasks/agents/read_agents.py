@@ -11,8 +11,10 @@ from gitworker.observe.text import NOTHING, field_lines, listing
 from gitworker.states.worker_machine import state_label
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered, slots_of
+from gitworker.tasks.agents.places import read_places
 from gitworker.tasks.agents.register import require_registered
-from gitworker.tasks.agents.rules_registered import may_take, unfit_words
+from gitworker.tasks.agents.rules_places import TaskKind, find_elsewhere, find_lacking, may_take
+from gitworker.tasks.agents.rules_registered import unfit_words
 from gitworker.tasks.rules_task_list import Why
 
 if TYPE_CHECKING:
@@ -35,19 +37,21 @@ def read_agent(session: Session, name: str) -> ShownAgent:
         return ShownAgent(found, tuple(slots_of(reader, name)))
 
 
-def find_unfit(reader: Reader, task: str) -> Why | None:
-    """Return why none of the registered agents can take a task; None if one can, or without any."""
+def find_unfit(reader: Reader, task: str, machine: str | None) -> Why | None:
+    """Return why none of the registered agents can take a task on this machine; None if one can.
+
+    Without a registered agent only the capabilities of the machines decide.
+    """
     agents, spec = all_registered(reader), find_task_spec(reader, task)
-    if not agents or spec is None:
+    if spec is None:
         return None
-    is_fit = any(
-        may_take(
-            name=one.name, agent_type=one.agent_type, capabilities=one.capabilities,
-            required=spec.capabilities, wish=spec.agent,
-        )
-        for one in agents
-    )  # fmt: skip
-    return None if is_fit else Why(*unfit_words(required=spec.capabilities, wish=spec.agent))
+    kind, places = TaskKind(spec.agent, spec.capabilities), read_places(reader, machine)
+    if not agents:
+        return find_lacking(kind, None, places)
+    if any(may_take(one, places.here, kind) for one in agents):
+        return None
+    unfit = Why(*unfit_words(required=spec.capabilities, wish=spec.agent))
+    return find_elsewhere(kind, agents, places) or unfit
 
 
 def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.errors import Invalid
 from gitworker.model.agent import AgentState
 from gitworker.model.ids import ALNUM, TASK_CHARS
+from gitworker.tasks.agents.rules_places import capabilities_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,18 +45,6 @@ def require_number(tasks: int) -> None:
         raise Invalid(f"the number of tasks must be between 1 and {TASKS_MAX}")
 
 
-def may_take(
-    *,
-    name: str,
-    agent_type: str,
-    capabilities: Sequence[str],
-    required: Sequence[str],
-    wish: str | None,
-) -> bool:
-    """Return whether an agent has the capabilities of a task, and the name or type it names."""
-    return wish in (None, name, agent_type) and set(required) <= set(capabilities)
-
-
 def has_room(state: AgentState, *, at_work: int, tasks: int, is_paused: bool) -> bool:
     """Return whether an agent may get another task now."""
     return state in FREE and at_work < tasks and not is_paused
@@ -65,8 +54,7 @@ def unfit_words(*, required: Sequence[str], wish: str | None) -> tuple[str, str]
     """Return why no registered agent can take a task, and the command that registers one."""
     wants = [] if wish is None else [f"names the agent {wish}"]
     if required:
-        noun = "capability" if len(required) == 1 else "capabilities"
-        wants.append(f"requires the {noun} {', '.join(required)}")
+        wants.append(f"requires {capabilities_text(required)}")
     options = "".join(f" --capability {one}" for one in required)
     kind = wish or "'<type>'"
     return (

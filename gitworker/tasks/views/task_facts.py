@@ -75,7 +75,7 @@ def why_of(session: Session, reader: Reader, task: str) -> TaskWhy:
         refusal = find_start_refusal(session, reader, task)
         facts = facts._replace(
             meets=Overlaps(session, reader).find(task),
-            refusal=find_unfit(reader, task)
+            refusal=find_unfit(reader, task, session.store.fleet_machine)
             if refusal is None
             else Why(refusal.message, refusal.hint),
         )

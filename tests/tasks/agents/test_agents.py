@@ -162,11 +162,11 @@ def test_a_task_that_no_agent_can_take(world: World) -> None:
         insert_task_spec(writer, TaskSpec("a", capabilities=("python",)), now=1)
         insert_task_spec(writer, TaskSpec("b", capabilities=("sql", "gpu"), agent="codex"), now=1)
     with session.store.read() as reader:
-        assert find_unfit(reader, "a") is None
-        assert find_unfit(reader, "lost") is None
+        assert find_unfit(reader, "a", None) is None
+        assert find_unfit(reader, "lost", None) is None
     register(world, "ada", capabilities=["python"])
     with session.store.read() as reader:
-        assert find_unfit(reader, "a") is None
+        assert find_unfit(reader, "a", None) is None
     found = read_why(session, "b")
     assert found.reason == (
         "no registered agent can take it: it names the agent codex and requires the"

@@ -18,11 +18,13 @@ from gitworker.orchestrator.turns.rules_crew import (
     parse_kind,
     takers_of,
 )
+from gitworker.tasks.agents.rules_places import Place
 
 ADA = CrewAgent("ada", "claude", ("python",), tasks=4, at_work=1)
 BOB = CrewAgent("bob", "codex", ("python", "sql"), tasks=2)
 CYD = CrewAgent("cyd", "codex", is_paused=True)
 CREW = (ADA, BOB, CYD)
+HERE = Place()
 
 
 def test_the_least_utilised_agent_takes_a_task() -> None:
@@ -50,11 +52,11 @@ def test_the_limit_of_a_kind_holds() -> None:
 def test_who_may_take_a_task() -> None:
     """Capabilities and the wish for a name or a type decide; without an agent a reason is given."""
     sql = TaskKind(capabilities=("sql",))
-    assert takers_of(sql, CREW) == ("bob",)
-    assert takers_of(TaskKind(), CREW) == ("ada", "bob", "cyd")
-    assert takers_of(TaskKind(agent="codex"), CREW) == ("bob", "cyd")
+    assert takers_of(sql, CREW, HERE) == ("bob",)
+    assert takers_of(TaskKind(), CREW, HERE) == ("ada", "bob", "cyd")
+    assert takers_of(TaskKind(agent="codex"), CREW, HERE) == ("bob", "cyd")
     gpu = TaskKind(capabilities=("gpu",))
-    assert obstacle_of(gpu, takers_of(gpu, CREW), CREW) == Obstacle(
+    assert obstacle_of(gpu, takers_of(gpu, CREW, HERE), CREW) == Obstacle(
         "no registered agent can take it: it requires the capability gpu",
         "git worker agent add --type '<type>' --capability gpu <name>", lasts=True,
     )  # fmt: skip
@@ -114,6 +116,6 @@ def test_the_kinds_that_have_a_place(
     is_open: bool,
 ) -> None:
     """A kind has a place if an agent that may take it is free, or if no agent ever could."""
-    assert has_place(kind, CREW, agent=agent, running=running, limits=limits) is is_open
+    assert has_place(kind, CREW, agent=agent, running=running, limits=limits, here=HERE) is is_open
     busy = (ADA._replace(at_work=4),)
-    assert not has_place(TaskKind(), busy, agent=None, running={}, limits={})
+    assert not has_place(TaskKind(), busy, agent=None, running={}, limits={}, here=HERE)

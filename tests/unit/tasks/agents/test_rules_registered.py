@@ -6,7 +6,6 @@ from gitworker.errors import Invalid
 from gitworker.model.agent import AgentState
 from gitworker.tasks.agents.rules_registered import (
     has_room,
-    may_take,
     parse_capabilities,
     parse_env,
     require_number,
@@ -27,22 +26,6 @@ def test_words_of_the_command_line() -> None:
     with pytest.raises(Invalid):
         require_number(0)
     require_number(1)
-
-
-@pytest.mark.parametrize(
-    ("required", "wish", "fits"),
-    [
-        ((), None, True), (("python",), None, True), (("rust",), None, False),
-        ((), "ada", True), ((), "claude", True), ((), "codex", False),
-    ],
-)  # fmt: skip
-def test_an_agent_fits_a_task(required: tuple[str, ...], wish: str | None, fits: bool) -> None:
-    """An agent has the capabilities of its task, and the name or type that the task names."""
-    found = may_take(
-        name="ada", agent_type="claude", capabilities=("python", "sql"), required=required,
-        wish=wish,
-    )  # fmt: skip
-    assert found is fits
 
 
 def test_an_agent_has_room() -> None:
