@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gitworker.errors import NotFound, Refused
 from gitworker.session import require_person
-from gitworker.store.fleet.machines import all_machines, set_capabilities
+from gitworker.store.fleet.machines import set_capabilities
+from gitworker.tasks.agents.places import no_fleet, require_machine
 from gitworker.tasks.agents.rules_registered import parse_capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.session import Session
-    from gitworker.store.api import Reader
-
-STATUS = "git worker fleet status"
 
 
 class Edited(NamedTuple):
@@ -44,14 +41,3 @@ def edit_machine(session: Session, machine: str | None, capabilities: Sequence[s
         require_machine(writer, name)
         set_capabilities(writer, name, offered)
     return Edited(name, offered)
-
-
-def no_fleet() -> Refused:
-    """Return the refusal of a command that needs a fleet."""
-    return Refused("this repository is in no fleet", STATUS, code="no_fleet")
-
-
-def require_machine(reader: Reader, name: str) -> None:
-    """Raise NotFound unless the fleet has a machine of this name that has not left."""
-    if name not in [one.id for one in all_machines(reader) if one.left_at_ms is None]:
-        raise NotFound(f"the fleet has no machine {ascii(name)[:80]}", STATUS, code="no_machine")

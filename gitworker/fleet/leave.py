@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
-from gitworker.fleet.edit import no_fleet
 from gitworker.fleet.join import require_quiet
 from gitworker.session import require_person
 from gitworker.store.fleet.machines import all_machines, find_open_worker, record_leave
 from gitworker.store.fleet.membership import end_membership
+from gitworker.tasks.agents.places import no_fleet
 
 if TYPE_CHECKING:
     from gitworker.session import Session

@@ -271,7 +271,10 @@ class _Work:
             return False
         crew = (
             str(self.picture.queue.places),
-            *(f"{one.name} {one.agent_type} {one.capabilities}" for one in facts.crew),
+            *(
+                f"{one.name} {one.agent_type} {one.machine} {one.capabilities}"
+                for one in facts.crew
+            ),
         )
         if crew != self.crew:
             self.crew, self.unfit, was_unfit = crew, {}, bool(self.unfit)

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from gitworker.errors import NotFound, Refused
 from gitworker.model.task_spec import TaskSpec
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.run import RunOrder, plan_run
@@ -65,3 +68,29 @@ def test_a_task_that_no_machine_can_run(
     )
     shown = run(world.root, "task", "why", "deep", "--json").document
     assert shown["next"] == "git worker fleet edit --capability gpu"
+
+
+def test_an_agent_of_one_machine(
+    world: World, machine: Machine, location: str, tmp_path: Path
+) -> None:
+    """It gets its tasks on that machine only, and a run of it elsewhere is refused."""
+    add_other_machine(tmp_path / "other", location)
+    join(world, location)
+    register(world, "ada", machine="other")
+    register(world, "bob", machine="one")
+    add(world, TaskSpec("a", agent="ada"), TaskSpec("b", agent="bob"))
+    assert starts(world, EVERYBODY) == ["b"]
+    assert starts(world, ONE) == ["b"]
+    reason = read_why(world.session(), "a").reason
+    assert reason == "only the machine other can run it: its agent runs only there"
+    assert "\tother" in ok(world.root, "agent", "list")
+    assert "other" in ok(world.root, "agent", "show", "ada")
+    with pytest.raises(NotFound, match="no machine 'third'"):
+        register(world, "eve", machine="third")
+    assert "runs on the machine other only" in run(world.root, "run", "--agent", "ada").err
+
+
+def test_an_agent_of_one_machine_without_a_fleet(world: World) -> None:
+    """A repository of its own has no machines."""
+    with pytest.raises(Refused, match="in no fleet"):
+        register(world, "eve", machine="third")

@@ -67,6 +67,7 @@ def read_agents(
             one.agent.state, one.agent.is_paused or one.agent.is_leaving,
             sum(slot.state in AT_WORK and not slot.waits_for_author for slot in one.slots),
             of_kind[one.agent.agent_type], limits.get(one.agent.agent_type),
+            one.agent.machine,
         )
         for one in shown_agents(reader)
     )  # fmt: skip

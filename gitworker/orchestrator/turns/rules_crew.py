@@ -27,7 +27,8 @@ class CrewAgent(NamedTuple):
     """A registered agent: what it can take, its tasks at once, and those at work.
 
     `is_paused`: a person has paused or removed it. `kind_others` are the living agents of its type
-    that are not of this run, `kind_limit` is the limit of that type.
+    that are not of this run, `kind_limit` is the limit of that type. `machine` is the only one of
+    the fleet on which it runs.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CrewAgent(NamedTuple):
     at_work: int = 0
     kind_others: int = 0
     kind_limit: int | None = None
+    machine: str | None = None
 
 
 class Obstacle(NamedTuple):

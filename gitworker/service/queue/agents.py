@@ -38,11 +38,12 @@ class AgentMethods(ServiceBase):
         capabilities: Sequence[str] = (),
         tasks: int = 1,
         env: Sequence[str] = (),
+        machine: str | None = None,
     ) -> ShownAgent:
         """Register an agent of a known type, with options of its own, or of the type `command`.
 
-        Raises NotFound for an unknown type and for a program that is not installed, Refused for a
-        name that exists.
+        It runs on one machine of the fleet only, if that is given. Raises NotFound for an unknown
+        type or machine and for a program that is not installed, Refused for a name that exists.
         """
         from gitworker.agents.adapters.find_agent import require_agent_type
         from gitworker.store.scheduling.agents import RegisteredAgent
@@ -53,6 +54,7 @@ class AgentMethods(ServiceBase):
         new = RegisteredAgent(
             "", agent, agent_type, tasks=tasks, command=tuple(command),
             capabilities=parse_capabilities(capabilities), env=parse_env(env),
+            machine=machine,
         )  # fmt: skip
         with self._acting() as session:
             require_agent_type(session, agent_type, command)

@@ -138,8 +138,9 @@ def hold_open_tasks(writer: Writer) -> None:
 
 
 def forget_machines(writer: Writer) -> None:
-    """Forget the machines of all workers, after leaving the fleet."""
+    """Forget the machines of all workers and agents, after leaving the fleet."""
     writer.run("fleet.forget_machines")
+    writer.run("fleet.forget_pins")
 
 
 class OwnHeartbeat(NamedTuple):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class RegisteredAgent(NamedTuple):
     """A registered agent; `command` are its program's words or options, `tasks` those at once.
 
-    `is_paused`: a person has paused it; `is_leaving`: it is removed after its task.
+    `is_paused`: a person has paused it; `is_leaving`: it is removed after its task. `machine` is
+    the only one of the fleet on which it runs (None: on all).
     """
 
     id: str
@@ -35,6 +36,7 @@ class RegisteredAgent(NamedTuple):
     total_tokens: int = 0
     session_tokens: int = 0
     created_at_ms: int = 0
+    machine: str | None = None
 
 
 class SlotRow(NamedTuple):
@@ -89,7 +91,7 @@ def insert_registered(writer: Writer, agent: RegisteredAgent, now: int) -> str:
         "agents.insert",
         id=key, name=agent.name, agent_type=agent.agent_type, tasks=agent.tasks,
         command=json.dumps(agent.command), capabilities=json.dumps(agent.capabilities),
-        env=json.dumps(dict(agent.env)), now=now,
+        env=json.dumps(dict(agent.env)), machine=agent.machine, now=now,
     )  # fmt: skip
     return key
 

@@ -163,7 +163,7 @@ CREATE TABLE agents (
     last_heartbeat_ms INTEGER,
     total_tokens_used INTEGER NOT NULL DEFAULT 0,
     session_tokens_used INTEGER NOT NULL DEFAULT 0
-, command TEXT NOT NULL DEFAULT '[]', capabilities TEXT NOT NULL DEFAULT '[]', env TEXT NOT NULL DEFAULT '{}', is_paused INTEGER NOT NULL DEFAULT 0, is_leaving INTEGER NOT NULL DEFAULT 0, created_at_ms INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, command TEXT NOT NULL DEFAULT '[]', capabilities TEXT NOT NULL DEFAULT '[]', env TEXT NOT NULL DEFAULT '{}', is_paused INTEGER NOT NULL DEFAULT 0, is_leaving INTEGER NOT NULL DEFAULT 0, created_at_ms INTEGER NOT NULL DEFAULT 0, machine TEXT) WITHOUT ROWID;
 CREATE TABLE projects (
     id TEXT PRIMARY KEY NOT NULL,
     name TEXT NOT NULL DEFAULT '',

@@ -56,14 +56,17 @@ def find_unfit(reader: Reader, task: str, machine: str | None) -> Why | None:
 
 def render_agents(found: list[ShownAgent], *, width: int | None, color: bool) -> str:
     """Return a table for a terminal; without a width, bare rows separated by tabs for scripts."""
+    pinned = any(one.agent.machine for one in found)
     rows = [
         (one.agent.name, one.agent.agent_type,
          one.agent.state if width is None else one.agent.state.lower(),
          f"{one.at_work}/{one.agent.tasks}", str(one.agent.total_tokens),
-         ", ".join(one.agent.capabilities) or NOTHING)
+         ", ".join(one.agent.capabilities) or NOTHING,
+         *([one.agent.machine or NOTHING] if pinned else []))
         for one in found
     ]  # fmt: skip
-    return listing(HEAD, rows, width=width, color=color, empty="no agent is registered")
+    head = (*HEAD, "MACHINE") if pinned else HEAD
+    return listing(head, rows, width=width, color=color, empty="no agent is registered")
 
 
 def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
@@ -77,6 +80,7 @@ def render_agent(found: ShownAgent, *, width: int | None, color: bool) -> str:
         ("tasks", f"{found.at_work} of {agent.tasks} at once"),
         ("command", " ".join(agent.command)),
         ("capability", ", ".join(agent.capabilities)),
+        ("machine", agent.machine or ""),
         ("env", ", ".join(name for name, _ in agent.env)),
         ("tokens", f"{agent.total_tokens:,}, {agent.session_tokens:,} in the last session"),
         *(("worker", f"{one.worker}  {_label(one.state)}  {one.task or ''}".rstrip())
@@ -102,7 +106,8 @@ def json_agent(found: ShownAgent) -> dict[str, Any]:
         "agent": agent.name, "type": agent.agent_type, "state": agent.state,
         "max_concurrent_tasks": agent.tasks, "at_work": found.at_work,
         "paused": agent.is_paused, "leaving": agent.is_leaving, "command": list(agent.command),
-        "capabilities": list(agent.capabilities), "env": [name for name, _ in agent.env],
+        "capabilities": list(agent.capabilities), "machine": agent.machine,
+        "env": [name for name, _ in agent.env],
         "task": agent.task, "total_tokens": agent.total_tokens,
         "session_tokens": agent.session_tokens, "created": clock.iso_utc(agent.created_at_ms),
         "slots": [

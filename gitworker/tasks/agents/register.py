@@ -15,6 +15,7 @@ from gitworker.store.scheduling.agents import (
     find_registered,
     insert_registered,
 )
+from gitworker.tasks.agents.places import no_fleet, require_machine
 from gitworker.tasks.agents.rules_registered import require_number
 from gitworker.tasks.queue.promote import publish_changes
 
@@ -34,7 +35,11 @@ def add_agent(session: Session, agent: RegisteredAgent) -> RegisteredAgent:
     require_person(session, "agents", LIST)
     require_number(agent.tasks)
     parse_worker_id(agent.name)
+    if agent.machine is not None and session.store.fleet_machine is None:
+        raise no_fleet()
     with session.store.write() as writer:
+        if agent.machine is not None:
+            require_machine(writer, agent.machine)
         if find_registered(writer, agent.name) is not None:
             raise Refused(
                 f"agent {agent.name} exists already", f"git worker agent show {agent.name}",

@@ -27,6 +27,10 @@ class Taker(Protocol):
     def capabilities(self) -> tuple[str, ...]:
         """Return its own capabilities."""
 
+    @property
+    def machine(self) -> str | None:
+        """Return the only machine on which it runs; None: on all."""
+
 
 class TaskKind(NamedTuple):
     """The agent or type that a task names, and the capabilities that it requires."""
@@ -51,10 +55,25 @@ class Places(NamedTuple):
     known: frozenset[str] = frozenset()
 
 
+class Anyone(NamedTuple):
+    """An agent that is not registered."""
+
+    name: str = ""
+    agent_type: str = ""
+    capabilities: tuple[str, ...] = ()
+    machine: str | None = None
+
+
+ANYONE = Anyone()
+
+
 def may_take(agent: Taker, place: Place, kind: TaskKind) -> bool:
     """Return whether an agent has what a task requires, on a machine, and is the one it names."""
     is_named = kind.agent in (None, agent.name, agent.agent_type)
-    return is_named and {*kind.capabilities} <= {*agent.capabilities, *place.capabilities}
+    is_here = agent.machine in (None, place.name)
+    return (
+        is_named and is_here and {*kind.capabilities} <= {*agent.capabilities, *place.capabilities}
+    )
 
 
 def find_elsewhere(kind: TaskKind, agents: Sequence[Taker], places: Places) -> Why | None:
@@ -70,24 +89,26 @@ def find_lacking(kind: TaskKind, agent: Taker | None, places: Places) -> Why | N
 
     Its person vouches for it, so only capabilities that a machine has, or had, count.
     """
-    of_machines = [one for one in kind.capabilities if one in places.known]
-    required = {*of_machines}.difference(agent.capabilities if agent else ())
-    if required <= {*places.here.capabilities}:
+    of_machines = tuple(one for one in kind.capabilities if one in places.known)
+    wanted, taker = TaskKind(None, of_machines), agent or ANYONE
+    if may_take(taker, places.here, wanted):
         return None
-    return _elsewhere(
-        [one for one in places.others if required <= {*one.capabilities}], of_machines
-    )
+    return _elsewhere([one for one in places.others if may_take(taker, one, wanted)], of_machines)
 
 
 def _elsewhere(found: Sequence[Place], required: Sequence[str]) -> Why:
-    reason = f": it requires {capabilities_text(required)}"
+    if not found and not required:
+        return Why("its agent runs only on a machine that has left the fleet", None)
+    reason = (
+        f"it requires {capabilities_text(required)}" if required else "its agent runs only there"
+    )
     if not found:
         options = "".join(f" --capability {one}" for one in required)
-        words = f"no machine of the fleet can run it{reason}"
+        words = f"no machine of the fleet can run it: {reason}"
         return Why(words, f"git worker fleet edit{options}")
     names = " or ".join(f"{one.name} (silent)" if one.is_silent else one.name for one in found)
     noun = "machine" if len(found) == 1 else "machines"
-    return Why(f"only the {noun} {names} can run it{reason}", STATUS)
+    return Why(f"only the {noun} {names} can run it: {reason}", STATUS)
 
 
 def capabilities_text(capabilities: Sequence[str]) -> str:

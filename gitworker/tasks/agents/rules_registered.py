@@ -55,6 +55,8 @@ def unfit_words(*, required: Sequence[str], wish: str | None) -> tuple[str, str]
     wants = [] if wish is None else [f"names the agent {wish}"]
     if required:
         wants.append(f"requires {capabilities_text(required)}")
+    if not wants:
+        wants.append("has no agent on a machine that is in the fleet")
     options = "".join(f" --capability {one}" for one in required)
     kind = wish or "'<type>'"
     return (

@@ -22,6 +22,7 @@ from gitworker.tasks.agents.read_agents import json_agent
               help="Run at most N of its tasks at once.")  # fmt: skip
 @click.option("--env", "env", multiple=True, metavar="NAME=VALUE",
               help="A variable of its environment; repeatable.")  # fmt: skip
+@click.option("--machine", metavar="MACHINE", help="Run it on one machine of the fleet only.")
 @click.pass_obj
 def command(
     call: CommandLine,
@@ -31,13 +32,15 @@ def command(
     capabilities: tuple[str, ...],
     tasks: int,
     env: tuple[str, ...],
+    machine: str | None,
 ) -> None:
     """Register an agent that takes tasks.
 
     TYPE is one of the known agents (`git worker help agents`), whose program must be installed, or
     `command` with a command of your own, in which {prompt} is the task's text. The agent takes
     tasks whose required capabilities it has, at most N at once, in the workers NAME-1, NAME-2 and
-    so on. Nothing starts before `git worker run`.
+    so on. Nothing starts before `git worker run`. In a fleet it takes tasks on every machine that
+    has a run, or on the given one only; its program must be installed there.
 
     \b
       git worker agent add ada --type claude --capability python
@@ -48,6 +51,7 @@ def command(
     except ValueError as error:
         raise Invalid(f"--command: {error}", "git worker agent add -h", code="usage") from None
     added = call.service().register_agent(
-        agent, agent_type, command=given, capabilities=capabilities, tasks=tasks, env=env
-    )
+        agent, agent_type, command=given, capabilities=capabilities, tasks=tasks, env=env,
+        machine=machine,
+    )  # fmt: skip
     call.show(added.agent.name, **json_agent(added))

@@ -206,6 +206,8 @@ CREATE TABLE fleet_outbox (
 ALTER TABLE runs ADD COLUMN token_times TEXT NOT NULL DEFAULT '[]';
 -- The machine of a worker's worktree in a fleet.
 ALTER TABLE workers ADD COLUMN machine TEXT;
+-- The only machine of a fleet on which an agent runs; NULL: on all.
+ALTER TABLE agents ADD COLUMN machine TEXT;
 -- The hand-ins that were made while the fleet could not be reached.
 CREATE TABLE fleet_hand_ins (
     worker_id TEXT PRIMARY KEY NOT NULL,

@@ -1,11 +1,13 @@
 -- name: of_names — the registered agents with one of two names
 SELECT id, name, agent_type, state, version, max_concurrent_tasks, current_task_id, command,
-    capabilities, env, is_paused, is_leaving, total_tokens_used, session_tokens_used, created_at_ms
+    capabilities, env, is_paused, is_leaving, total_tokens_used, session_tokens_used, created_at_ms,
+    machine
 FROM agents WHERE name IN (:one, :other) AND state <> 'SHUTDOWN' ORDER BY name;
 
 -- name: all — every registered agent by name
 SELECT id, name, agent_type, state, version, max_concurrent_tasks, current_task_id, command,
-    capabilities, env, is_paused, is_leaving, total_tokens_used, session_tokens_used, created_at_ms
+    capabilities, env, is_paused, is_leaving, total_tokens_used, session_tokens_used, created_at_ms,
+    machine
 FROM agents WHERE state <> 'SHUTDOWN' ORDER BY name;
 
 -- name: count_of_name — the number of agents that had a name, removed ones included
@@ -13,8 +15,8 @@ SELECT COUNT(*) AS number FROM agents WHERE name = :name;
 
 -- name: insert — a new agent, INITIALIZING
 INSERT INTO agents (id, name, agent_type, max_concurrent_tasks, command, capabilities, env,
-    state_changed_at_ms, created_at_ms)
-VALUES (:id, :name, :agent_type, :tasks, :command, :capabilities, :env, :now, :now);
+    machine, state_changed_at_ms, created_at_ms)
+VALUES (:id, :name, :agent_type, :tasks, :command, :capabilities, :env, :machine, :now, :now);
 
 -- name: set_flags — whether a person has paused or removed the agent
 UPDATE agents SET is_paused = :is_paused, is_leaving = :is_leaving WHERE id = :id;

@@ -53,6 +53,9 @@ UPDATE tasks SET held = 1 WHERE status NOT IN ('COMPLETED', 'CANCELLED', 'SKIPPE
 -- name: forget_machines — after leaving, every worker is one of this repository
 UPDATE workers SET machine = NULL WHERE machine IS NOT NULL;
 
+-- name: forget_pins — after leaving, every agent runs in this repository
+UPDATE agents SET machine = NULL WHERE machine IS NOT NULL;
+
 -- name: count_waiting — the number of messages that the link has to publish
 SELECT COUNT(*) AS number FROM fleet_outbox;
 

@@ -20,6 +20,7 @@ class Agent(NamedTuple):
     name: str
     agent_type: str = "claude"
     capabilities: tuple[str, ...] = ()
+    machine: str | None = None
 
 
 ADA = Agent("ada", capabilities=("python", "sql"))
@@ -75,3 +76,20 @@ def test_a_person_vouches_for_a_named_agent() -> None:
         "no machine of the fleet can run it: it requires the capabilities tape, gpu",
         "git worker fleet edit --capability tape --capability gpu",
     )
+
+
+def test_an_agent_of_one_machine() -> None:
+    """It takes tasks there only; without it the reason is that, or what the task requires."""
+    eve = Agent("eve", machine="gamma")
+    assert may_take(eve, GAMMA, TaskKind())
+    assert not may_take(eve, PLACES.here, TaskKind())
+    only = "only the machine gamma can run it: its agent runs only there"
+    for found in (
+        find_elsewhere(TaskKind("eve"), [ADA, eve], PLACES),
+        find_lacking(TaskKind("eve"), eve, PLACES),
+    ):
+        assert found == (only, "git worker fleet status")
+    assert find_elsewhere(TaskKind(), [ADA, eve], PLACES) is None
+    assert find_lacking(TaskKind(), eve._replace(machine="old"), PLACES) == (
+        "its agent runs only on a machine that has left the fleet", None,
+    )  # fmt: skip
