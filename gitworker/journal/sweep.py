@@ -6,6 +6,7 @@ its process, and the module that applies a change is imported only if there is o
 
 from typing import NamedTuple
 
+from gitworker.lifecycle.rules import is_assigned
 from gitworker.liveness.readings import (
     is_here,
     lost_runs,
@@ -20,13 +21,16 @@ from gitworker.liveness.rules_stale import (
     WorkerFacts,
     due_event,
     is_expected_to_report,
+    is_lost_before_start,
     is_quiet,
     may_time_out,
 )
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
+from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.attention.questions import due_questions
+from gitworker.store.fleet.machines import silent_machines
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.records.runs import open_runs
 from gitworker.store.tasks import due_retries, unblocked_tasks
@@ -84,6 +88,7 @@ def sweep(session: Session) -> SweepResult:
         for worker, facts in quiet
         if (event := due_event(facts, moment, session.settings))
     ]
+    due += _lost_before_start(session, workers)
     if unblocked:
         from gitworker.tasks.queue.promote import promote_ready  # 3 ms, only if a task is unblocked
 
@@ -135,6 +140,20 @@ def _quiet(
         )
         found.append((worker, facts))
     return found
+
+
+def _lost_before_start(session: Session, workers: list[Worker]) -> list[tuple[Worker, WorkerEvent]]:
+    """Return the end of the workers that have not started on machines which are silent."""
+    waiting = [one for one in workers if one.elsewhere is not None and is_assigned(one.state)]
+    if not waiting:
+        return []
+    with session.store.read() as reader:
+        silent_ms = silent_machines(reader)
+    return [
+        (one, WorkerEvent.EXPIRE)
+        for one in waiting
+        if is_lost_before_start(silent_ms.get(one.elsewhere or "", 0), session.settings)
+    ]
 
 
 def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:

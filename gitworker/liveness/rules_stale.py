@@ -165,6 +165,11 @@ def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> W
     return None
 
 
+def is_lost_before_start(machine_silent_ms: int, settings: Settings) -> bool:
+    """Return whether a worker that has not started is lost with its machine, which is silent."""
+    return machine_silent_ms >= settings.liveness_expire_s * 1000
+
+
 def _due_at_work(facts: WorkerFacts, age_ms: int, settings: Settings) -> WorkerEvent | None:
     ended = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
     silent = age_ms >= settings.liveness_dead_s * 1000

@@ -171,7 +171,7 @@ RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
         WorkerTaskEvent.REVIEW_TIMEOUT: _everywhere(()),
         WorkerTaskEvent.RECOVER: _everywhere(()),
         WorkerTaskEvent.RESUME_REVIEW: _everywhere(()),
-        WorkerTaskEvent.EXPIRE: _at_work(_recovery),
+        WorkerTaskEvent.EXPIRE: {S.ASSIGNED: _recovery_before_start, **_at_work(_recovery)},
         WorkerTaskEvent.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), **_at_work((E.TIMEOUT,))},
         WorkerTaskEvent.PR_CLOSED: {
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),

@@ -33,6 +33,22 @@ def all_machines(reader: Reader) -> list[StoredMachine]:
     ]
 
 
+def silent_machines(reader: Reader) -> dict[str, int]:
+    """Return the machines whose lease has ended, and for how many milliseconds they were silent.
+
+    By the server's clock, up to the last report of any machine, and only since this one listens.
+    """
+    rows = all_machines(reader)
+    now = max((one.seen_at_ms for one in rows), default=0)
+    row = reader.row("fleet.returned")
+    since = int(row["ms"]) if row else 0
+    return {
+        one.id: max(0, now - max(one.seen_at_ms, since))
+        for one in rows
+        if one.left_at_ms is None and one.lease_until_ms <= now
+    }
+
+
 def place_in_fleet(reader: Reader, machine: str | None) -> tuple[int, int]:
     """Return a machine's number among those that have not left, from 1 on, and how many they are.
 
@@ -163,7 +179,11 @@ def own_heartbeats(reader: Reader, machine: str) -> list[OwnHeartbeat]:
 def record_report(
     writer: Writer, machine: str, *, now: int, lease_ms: int, heartbeats: str, position: int
 ) -> None:
-    """Extend the lease of a machine, with the heartbeats of its workers and its position."""
+    """Extend the lease of a machine, with the heartbeats of its workers and its position.
+
+    If its lease had ended, it has not heard of the others, and begins to count their silence.
+    """
+    writer.run("fleet.note_return", machine=machine, now=now)
     writer.run(
         "fleet.report",
         machine=machine, now=now, lease_until_ms=now + lease_ms, heartbeats=heartbeats,

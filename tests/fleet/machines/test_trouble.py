@@ -49,6 +49,34 @@ def test_the_tasks_of_a_machine_that_crashes(fleet: Fleet, tmp_path: Path) -> No
     require_same_end([alpha, beta], TASKS[:2])
 
 
+def test_a_task_that_has_not_started_on_a_machine_that_crashes(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    """It returns to the queue by RECOVERY, and the worktree stays where it is."""
+    alpha, beta = fleet("alpha", "beta")
+    work = Work(tmp_path)
+    beta.env.update(IMPATIENT)
+    add_tasks(alpha, ["t0"])
+    alpha.ok("spawn", "ada", "t0")
+    place = Path(alpha.ok("path", "ada"))
+    (place / "notes.txt").write_text("not committed\n")
+    beta.ok("status")
+    alpha.crash()
+    wait_for(lambda: "ready to start" in beta.ok("status"))
+    with running(work, beta) as (run,):
+        assert run.wait(LIMIT_S) == 0
+    assert work.starts() == [("beta", "t0")]
+    assert beta.query(
+        "SELECT event FROM transitions WHERE entity_id IN ('ada', 't0')"
+        " AND event IN ('expire', 'RECOVERY') ORDER BY seq"
+    ) == [("expire",), ("RECOVERY",)]
+    alpha.boot()
+    alpha.ok("status")
+    wait_for(lambda: alpha.follows(beta))
+    assert (place / "notes.txt").read_text() == "not committed\n"
+    require_same_end([alpha, beta], ["t0"])
+
+
 def test_late_work_of_a_machine_that_was_cut_off(fleet: Fleet, tmp_path: Path) -> None:
     """Work that another machine has done meanwhile is refused, and kept on its branch."""
     alpha, beta = fleet("alpha", "beta")

@@ -18,6 +18,7 @@ from gitworker.liveness.rules_stale import (
     heartbeat_age_ms,
     is_expected_to_report,
     is_lost_at_work,
+    is_lost_before_start,
     is_quiet,
     liveness_of,
     may_time_out,
@@ -250,6 +251,12 @@ def test_a_worker_elsewhere_that_was_never_heard_of(facts: WorkerFacts) -> None:
     """Before its first heartbeat has arrived, nothing is due; here, its silence counts."""
     assert due_event(facts._replace(in_fleet=True, is_elsewhere=True), MOMENT, S) is None
     assert due_event(facts._replace(in_fleet=True), MOMENT, S) is not None
+
+
+def test_a_worker_that_has_not_started_on_a_silent_machine() -> None:
+    """It is lost after the silence that ends the work of a stale one."""
+    assert not is_lost_before_start(899_999, S)
+    assert is_lost_before_start(900_000, S)
 
 
 def test_a_worker_that_another_machine_has_made_stale_recovers() -> None:

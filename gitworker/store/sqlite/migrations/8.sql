@@ -121,6 +121,7 @@ CREATE INDEX idx_tasks_ready_of_kind ON tasks(
 
 DROP TRIGGER IF EXISTS legal_no_insert;
 INSERT OR IGNORE INTO legal_transitions (machine, from_state, event, to_state) VALUES
+    ('worker', 'ASSIGNED', 'expire', 'FAILED'),
     ('comment', 'draft', 'send', 'sent'),
     ('comment', 'sent', 'handle', 'handled'),
     ('comment', 'sent', 'resolve', 'resolved'),

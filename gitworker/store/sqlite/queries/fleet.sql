@@ -3,6 +3,15 @@ UPDATE machines SET seen_at_ms = :now, lease_until_ms = :lease_until_ms, heartbe
     position = :position
 WHERE id = :machine;
 
+-- name: note_return — when this machine reported again after its lease had ended, by the server
+INSERT INTO meta (key, value)
+SELECT 'fleet_returned', CAST(:now AS TEXT) FROM machines
+WHERE id = :machine AND lease_until_ms < :now
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: returned — the time of that
+SELECT CAST(value AS INTEGER) AS ms FROM meta WHERE key = 'fleet_returned';
+
 -- name: heartbeats — those of the workers whose worktrees are on a machine
 SELECT h.agent_id, h.ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id
 FROM workers AS w
