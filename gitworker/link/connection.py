@@ -11,6 +11,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
 from gitworker.link.heartbeats import receive_heartbeats, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
+from gitworker.liveness.life_lock import LANDS, is_life_locked
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.processes.table import is_running
 from gitworker.store.fleet.changes import from_json, to_json
@@ -173,10 +174,10 @@ class FleetConnection:
 
     def report(self) -> None:
         """Extend the lease of this machine, with the heartbeats of its workers."""
-        position = self.replica.position
+        position, lands = self.replica.position, is_life_locked(self.paths, LANDS)
 
         def body(writer: Writer, now_ms: int) -> None:
-            report_machine(writer, self.machine, position=position, now_ms=now_ms)
+            report_machine(writer, self.machine, position=position, now_ms=now_ms, lands=lands)
 
         self.write(body, of="beat", durable=False)
         self.is_behind = self.is_behind or not self.replica.is_followed()  # a job was killed

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 CLAIM_MS = 60_000
 
 
-def report_machine(writer: Writer, machine: str, *, position: int, now_ms: int) -> None:
+def report_machine(
+    writer: Writer, machine: str, *, position: int, now_ms: int, lands: bool
+) -> None:
     """Extend the lease of this machine, with the heartbeats of its workers."""
     record_report(
-        writer, machine, now=now_ms, lease_ms=LEASE_MS, position=position,
+        writer, machine, now=now_ms, lease_ms=LEASE_MS, position=position, lands=lands,
         heartbeats=json.dumps(_own_heartbeats(writer, machine)),
     )  # fmt: skip
 

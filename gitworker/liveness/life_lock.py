@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
 
 
+LANDS = "orchestrator"  # the lock of a run that lands the work of its agents
+
+
 class LifeLock:
     """The lock for one worker, held from a `take` that succeeds until `release`."""
 
@@ -23,6 +26,11 @@ class LifeLock:
         self._paths = paths
         self._worker = worker
         self._fd: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether this is the holder."""
+        return self._fd is not None
 
     def take(self) -> None:
         """Take the lock if it is free; another holder proves life too. Repeated calls are cheap."""

@@ -17,6 +17,7 @@ from gitworker.orchestrator.rules_next import (
     SlotFacts,
     is_at_work,
     is_free,
+    is_handed_in,
     is_ready,
     slot_owner,
     was_stopped,
@@ -26,7 +27,7 @@ from gitworker.orchestrator.turns.read_queue import Queue, read_queue
 from gitworker.orchestrator.turns.rules_quiet import after_quiet
 from gitworker.processes.table import is_running
 from gitworker.store.attention.questions import unanswered_questions
-from gitworker.store.fleet.machines import place_in_fleet
+from gitworker.store.fleet.machines import landing_machines, place_in_fleet, silent_machines
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
 from gitworker.store.records.runs import Run, find_latest_run
@@ -127,6 +128,14 @@ def read_picture(
         }
         retry_ms = next_retry_ms(reader)
         first, machines = place_in_fleet(reader, session.store.fleet_machine)
+        others = [one for one in workers if one.elsewhere is not None and one.worker_id in ours]
+        handed_in = [
+            _slot(reader, session.paths, one, refused, tested, setups=setups)
+            for one in others
+            if is_handed_in(one.state, one.stale_from)
+        ]
+        lost, theirs = _of_others(reader, handed_in)
+        slots |= lost
     queue = read_queue(
         session, agent, slots=slots, skipped=skipped, agents=agents, accounts=accounts
     )
@@ -139,16 +148,25 @@ def read_picture(
         is_kept=queue.is_kept,
         first=first,
         machines=machines,
-        others_work=any(
-            one.elsewhere is not None and one.worker_id in ours and is_at_work(one.state)
-            for one in workers
-        ),
+        others_work=any(is_at_work(one.state) for one in others),
+        theirs=theirs,
     )
     if agent is not None:
         return Picture(slots, facts, queue)
     crew = crew_of(queue.crew, queue.kinds, queue.places.here)
     facts = facts._replace(crew=queue.crew, takers=crew.takers)
     return Picture(slots, facts, queue, crew.obstacles)
+
+
+def _of_others(
+    reader: Reader, handed_in: list[Slot]
+) -> tuple[dict[str, Slot], tuple[SlotFacts, ...]]:
+    """Return the workers of silent machines, and those whose machine has a run that lands them."""
+    if not handed_in:
+        return {}, ()
+    silent, landing = silent_machines(reader), landing_machines(reader)
+    lost = {str(one.worker.worker_id): one for one in handed_in if one.worker.elsewhere in silent}
+    return lost, tuple(one.facts for one in handed_in if one.worker.elsewhere in landing)
 
 
 def was_overtaken(session: Session, action: Action) -> bool:
@@ -212,6 +230,7 @@ def _slot(
         has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
         is_held=task is not None and task.held,
         has_tokens=task is None or find_spent(reader, task.id) is None,
+        is_elsewhere=worker.elsewhere is not None,
     )  # fmt: skip
     return Slot(worker, task, run, facts, commands)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import count
 from types import MappingProxyType
@@ -56,7 +56,7 @@ class SlotFacts(NamedTuple):
     `wait_until_ms` is the end of a limit. `is_refused`: the landing or the check of this version
     was refused. `has_tests`: the test commands have not passed yet. `is_verified` is the verdict of
     another agent: True if it passed, False if none counts. `has_tokens`: the budget of its task is
-    not used up.
+    not used up. `is_elsewhere`: its worktree is on another machine of the fleet.
     """
 
     worker: str
@@ -80,6 +80,7 @@ class SlotFacts(NamedTuple):
     is_held: bool = False
     is_verified: bool | None = None
     has_tokens: bool = True
+    is_elsewhere: bool = False
 
     @property
     def real_state(self) -> WorkerState:
@@ -117,7 +118,8 @@ class Facts(NamedTuple):
     In a run of all registered agents, `crew` are these (else None), and `takers` the names of those
     that may take each READY task. In a fleet, this machine's new workers have every `machines`-th
     number from `first` on, so that two runs choose different ones; `others_work`: the run of
-    another machine has open tasks, which may return.
+    another machine has open tasks, which may return; `theirs` are workers that have handed in, and
+    whose machines have a run that lands their work.
     """
 
     slots: tuple[SlotFacts, ...]
@@ -133,6 +135,7 @@ class Facts(NamedTuple):
     first: int = 1
     machines: int = 1
     others_work: bool = False
+    theirs: tuple[SlotFacts, ...] = ()
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -153,6 +156,7 @@ class Plan(NamedTuple):
     """The actions of one tick, the workers to land and to test, the time to look again.
 
     `is_over`: nothing is left to do. `is_crowded`: a start waits for the end of another's agent.
+    `is_awaiting`: nothing is left but to wait for other machines.
     """
 
     actions: tuple[Action, ...]
@@ -162,6 +166,7 @@ class Plan(NamedTuple):
     is_over: bool
     check: tuple[str, ...] = ()
     is_crowded: bool = False
+    is_awaiting: bool = False
 
 
 def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
@@ -172,7 +177,7 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     is_wanted = slot.has_tests or (wants_agent(slot) and limits.has_tokens)
     is_unchecked = is_wanted and not slot.is_refused
     if state is WorkerState.IN_REVIEW and limits.starts and is_unchecked:
-        return Step.CHECK
+        return Step.REVIEW if slot.is_elsewhere else Step.CHECK
     if state in HANDED_IN:
         return Step.LAND if _may_land(slot, limits) else Step.REVIEW
     if state is not WorkerState.WORKING:
@@ -214,19 +219,20 @@ def decide(facts: Facts, limits: Limits, *, agent: str, now: int) -> Plan:
     begun = tuple(_of_ready(facts, agent=agent, begins=limits.begins, roster=roster))
     free = max(0, limits.agents - running) if limits.launches else 0
     actions = (*settled, *[*waiting, *begun][:free])
-    land = tuple(slot.worker for step, slot in steps if step is Step.LAND)
+    land = _to_land(slot for step, slot in steps if step is Step.LAND)
     wake = _wake(facts, [slot for step, slot in steps if step is Step.WAIT], limits)
     untested = [slot.worker for step, slot in steps if step is Step.CHECK]
     check = tuple(worker for worker in untested if worker not in facts.checking)
     is_full = free == 0 and bool(waiting or begun)
     is_kept = facts.is_kept or (roster is not None and roster.has_passed)
     is_crowded = limits.launches and limits.others and (is_full or is_kept)
-    is_awaited = facts.others_work and limits.launches and limits.begins != 0
-    is_busy = running or facts.is_landing or facts.checking or is_crowded or is_awaited
-    is_over = not (is_busy or actions or land or check or wake is not None)
+    is_busy = running or facts.is_landing or facts.checking or is_crowded
+    has_ended = not (is_busy or actions or land or check or wake is not None)
+    is_awaiting = has_ended and _awaits_others(facts, limits)
     return Plan(
-        actions, () if facts.is_landing else land, wake, running, is_over, check, is_crowded
-    )
+        actions, () if facts.is_landing else land, wake, running, has_ended and not is_awaiting,
+        check, is_crowded, is_awaiting,
+    )  # fmt: skip
 
 
 def was_stopped(outcome: str | None) -> bool:
@@ -286,6 +292,33 @@ def _step(slot: SlotFacts, facts: Facts, limits: Limits, now: int) -> Step:
     if (slot.is_held or not slot.has_tokens) and step in STARTS:
         return Step.LEAVE
     return Step.LEAVE if slot.task in facts.skipped and step in CARRIED_OUT else step
+
+
+def is_handed_in(state: WorkerState, stale_from: WorkerState | None) -> bool:
+    """Return whether a worker's work is handed in, also if its review takes long."""
+    return (stale_from if state is WorkerState.STALE else state) in HANDED_IN
+
+
+def _to_land(slots: Iterable[SlotFacts]) -> tuple[str, ...]:
+    """Return the workers that land next: those of this machine, or one of a silent machine.
+
+    Its branch may not be on the remote, which refuses a landing as a whole.
+    """
+    found = list(slots)
+    own = tuple(slot.worker for slot in found if not slot.is_elsewhere)
+    return own or tuple(slot.worker for slot in found[:1])
+
+
+def _awaits_others(facts: Facts, limits: Limits) -> bool:
+    """Return whether other machines have work that may return, or land and unblock tasks."""
+    lands = limits.lands and any(_lands_there(slot) for slot in facts.theirs)
+    return (facts.others_work or lands) and limits.launches and limits.begins != 0
+
+
+def _lands_there(slot: SlotFacts) -> bool:
+    """Return whether the run of another machine lands a worker's work without a person."""
+    needs_person = slot.requires_approval or slot.verification is VerificationType.HUMAN
+    return slot.real_state is WorkerState.APPROVED or not needs_person
 
 
 def _may_land(slot: SlotFacts, limits: Limits) -> bool:

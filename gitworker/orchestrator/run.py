@@ -30,6 +30,7 @@ from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.jobs.checks import Checks
 from gitworker.orchestrator.jobs.chores import Chores
 from gitworker.orchestrator.jobs.land_job import LandJob
+from gitworker.orchestrator.jobs.landing_mark import LandingMark
 from gitworker.orchestrator.jobs.refusals import Refusals
 from gitworker.orchestrator.jobs.setups import Setups
 from gitworker.orchestrator.results import (
@@ -119,6 +120,7 @@ def run(session: Session, order: RunOrder) -> RunSummary:
         finally:
             work.setups.stop()
             work.standby.close()
+            work.mark.set(lands=False)
         return work.summary()
 
 
@@ -138,8 +140,8 @@ class _Work:
 
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
-        "lines", "order", "picture", "plan", "refusals", "scope", "session", "setups", "skipped",
-        "spending", "standby", "stopped", "unfit",
+        "lines", "mark", "order", "picture", "plan", "refusals", "scope", "session", "setups",
+        "skipped", "spending", "standby", "stopped", "unfit",
     )  # fmt: skip
 
     def __init__(
@@ -152,6 +154,7 @@ class _Work:
         self.stopped = False
         self.is_held_up = False
         self.landing: LandJob | None = None
+        self.mark = LandingMark(session)
         self.chores = Chores(session, lands=order.lands)
         self.setups = Setups(session)
         self.failures: Counter[str] = Counter()  # starts of each task that failed
@@ -255,6 +258,8 @@ class _Work:
             is_landing=self.landing is not None, checking=frozenset(self.checks.running)
         )
         self.plan = decide(facts, limits, agent=self.order.agent or "", now=clock.now_ms())
+        is_active = not (self.plan.is_over or self.plan.is_awaiting)
+        self.mark.set(lands=self.order.lands and is_active)
 
     def _read(self) -> Picture:
         """Read the facts of this tick."""
@@ -335,8 +340,10 @@ class _Work:
             return
         refusals = self.landing.refusals()
         has_landed = len(refusals) < len(self.landing.workers)
+        slots = [self.picture.slots.get(one) for one in self.landing.workers]
+        keeps = any(slot is not None and slot.facts.is_elsewhere for slot in slots)
         self.landing = None
-        self.refusals.replace({} if has_landed else refusals)
+        self.refusals.replace({} if has_landed else refusals, keeps=keeps and not has_landed)
 
     def _end_setups(self) -> None:
         """Take the results of ended setups; the task of one that failed is left to a person."""

@@ -28,9 +28,14 @@ class Refusals:
         self.reasons[worker.worker_id] = reason
         self.versions[worker.worker_id] = worker.version
 
-    def replace(self, reasons: Mapping[str, str]) -> None:
-        """Note the refusals of a landing alone; their versions follow from the next picture."""
-        self.reasons, self.versions = dict(reasons), {}
+    def replace(self, reasons: Mapping[str, str], *, keeps: bool = False) -> None:
+        """Note the refusals of a landing alone; their versions follow from the next picture.
+
+        `keeps`: the former ones remain.
+        """
+        if not keeps:
+            self.reasons, self.versions = {}, {}
+        self.reasons |= reasons
 
     def mark(self, picture: Picture) -> Picture:
         """Return the picture with the workers that were refused; forget those that have changed."""

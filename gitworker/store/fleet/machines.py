@@ -12,7 +12,7 @@ LEASE_MS = 30_000  # a machine that has not reported for so long is silent
 class StoredMachine(NamedTuple):
     """A machine; times are milliseconds of the server's clock. `workers` counts its workers.
 
-    `capabilities` are what its agents can use there.
+    `capabilities` are what its agents can use there. `lands`: a run there lands its own work.
     """
 
     id: str
@@ -22,13 +22,16 @@ class StoredMachine(NamedTuple):
     lease_until_ms: int
     left_at_ms: int | None
     capabilities: tuple[str, ...]
+    lands: bool
     workers: int
 
 
 def all_machines(reader: Reader) -> list[StoredMachine]:
     """Return every machine, in the order in which they joined."""
     return [
-        StoredMachine(**{**row, "capabilities": tuple(json.loads(row["capabilities"]))})
+        StoredMachine(**row)._replace(
+            capabilities=tuple(json.loads(row["capabilities"])), lands=bool(row["lands"])
+        )
         for row in reader.rows("fleet.machines")
     ]
 
@@ -47,6 +50,12 @@ def silent_machines(reader: Reader) -> dict[str, int]:
         for one in rows
         if one.left_at_ms is None and one.lease_until_ms <= now
     }
+
+
+def landing_machines(reader: Reader) -> frozenset[str]:
+    """Return the machines with a lease on which a run lands its work."""
+    silent = silent_machines(reader)
+    return frozenset(one.id for one in all_machines(reader) if one.lands and one.id not in silent)
 
 
 def place_in_fleet(reader: Reader, machine: str | None) -> tuple[int, int]:
@@ -143,6 +152,11 @@ def set_capabilities(writer: Writer, machine: str, capabilities: tuple[str, ...]
     writer.run("fleet.set_capabilities", machine=machine, capabilities=json.dumps(capabilities))
 
 
+def set_lands(writer: Writer, machine: str, *, lands: bool) -> None:
+    """Record whether a run of a machine lands its work."""
+    writer.run("fleet.set_lands", machine=machine, lands=int(lands))
+
+
 def record_leave(writer: Writer, machine: str, *, now: int) -> None:
     """Record that a machine has left."""
     writer.run("fleet.leave", machine=machine, now=now)
@@ -177,17 +191,25 @@ def own_heartbeats(reader: Reader, machine: str) -> list[OwnHeartbeat]:
 
 
 def record_report(
-    writer: Writer, machine: str, *, now: int, lease_ms: int, heartbeats: str, position: int
+    writer: Writer,
+    machine: str,
+    *,
+    now: int,
+    lease_ms: int,
+    heartbeats: str,
+    position: int,
+    lands: bool,
 ) -> None:
     """Extend the lease of a machine, with the heartbeats of its workers and its position.
 
-    If its lease had ended, it has not heard of the others, and begins to count their silence.
+    `lands`: a run there lands its work. If its lease had ended, it has not heard of the others, and
+    begins to count their silence.
     """
     writer.run("fleet.note_return", machine=machine, now=now)
     writer.run(
         "fleet.report",
         machine=machine, now=now, lease_until_ms=now + lease_ms, heartbeats=heartbeats,
-        position=position,
+        position=position, lands=int(lands),
     )  # fmt: skip
 
 

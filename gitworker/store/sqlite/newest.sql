@@ -601,7 +601,8 @@ CREATE TABLE machines (
     position INTEGER NOT NULL DEFAULT 0,
     capabilities TEXT NOT NULL DEFAULT '[]',
     heartbeats TEXT NOT NULL DEFAULT '[]',
-    left_at_ms INTEGER
+    left_at_ms INTEGER,
+    lands INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE fleet_outbox (
     number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,5 +1,6 @@
 """`run` on several machines of one fleet."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,3 +25,47 @@ def test_tasks_are_shared_by_the_runs_of_two_machines(fleet: Fleet, tmp_path: Pa
     assert sorted(task for _, task in work.starts()) == TASKS
     require_same_end([alpha, beta], TASKS)
     assert alpha.complaints() == beta.complaints() == []
+
+
+def test_a_run_waits_for_what_lands_on_another_machine(fleet: Fleet, tmp_path: Path) -> None:
+    """A task that waits for work in review elsewhere is done by a run that waited for it."""
+    alpha, beta = fleet("alpha", "beta")
+    work = Work(tmp_path)
+    waiting = f"while test -e {work.seen}/verify; do sleep 0.1; done"
+    alpha.git("config", "worker.verify.commands", waiting)
+    alpha.ok("fleet", "edit", "beta", "--capability", "gpu")
+    alpha.ok("task", "add", "t0", "--title", "t0")
+    alpha.ok("task", "add", "t1", "--title", "t1", "--needs", "t0", "--capability", "gpu")
+    (work.seen / "verify").touch()
+    with running(work, alpha) as (first,):
+        wait_for(lambda: alpha.query("SELECT 1 FROM workers WHERE state = 'APPROVED'"))
+        with running(work, beta) as (second,):
+            wait_for(lambda: beta.query("SELECT 1 FROM workers WHERE state = 'APPROVED'"))
+            signal.sigtimedwait([], 6.0)
+            assert second.poll() is None
+            (work.seen / "verify").unlink()
+            assert second.wait(LIMIT_S) == 0
+        assert first.wait(LIMIT_S) == 0
+    assert work.starts() == [("alpha", "t0"), ("beta", "t1")]
+    require_same_end([alpha, beta], ["t0", "t1"])
+
+
+def test_the_work_of_a_silent_machine_lands(fleet: Fleet, tmp_path: Path) -> None:
+    """A run that lands also lands what a machine has handed in before it crashed."""
+    alpha, beta = fleet("alpha", "beta")
+    work = Work(tmp_path)
+    add_tasks(alpha, ["t0", "t1"])
+    with running(work, alpha, options=["-j", "2", "--max", "1"], lands=False) as (first,):
+        assert first.wait(LIMIT_S) == 0
+    beta.ok("status")
+    alpha.crash()
+    work.hold("t1")
+    with running(work, beta) as (second,):
+        wait_for(lambda: beta.query("SELECT 1 FROM tasks WHERE id = 't0' AND status = 'COMPLETED'"))
+        work.release()
+        assert second.wait(LIMIT_S) == 0
+    assert work.starts() == [("alpha", "t0"), ("beta", "t1")]
+    alpha.boot()
+    alpha.ok("status")
+    wait_for(lambda: alpha.follows(beta))
+    require_same_end([alpha, beta], ["t0", "t1"])

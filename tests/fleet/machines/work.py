@@ -59,9 +59,10 @@ class Work:
         path = self.seen / "broken"
         return path.read_text().splitlines() if path.exists() else []
 
-    def words(self, *options: str) -> list[str]:
+    def words(self, *options: str, lands: bool = True) -> list[str]:
         """Return the words of `git worker run` for this agent."""
-        return ["run", *(options or ("-j", "2")), "--land", "--", str(self.agent)]
+        land = ["--land"] if lands else []
+        return ["run", *(options or ("-j", "2")), *land, "--", str(self.agent)]
 
 
 def broken_promises(machines: Sequence[Machine], tasks: Sequence[str]) -> list[str]:
@@ -98,14 +99,14 @@ def add_tasks(machine: Machine, tasks: Sequence[str]) -> None:
 
 @contextmanager
 def running(
-    work: Work, *machines: Machine, options: Sequence[str] = ()
+    work: Work, *machines: Machine, options: Sequence[str] = (), lands: bool = True
 ) -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Give a run on each machine; print what they said afterwards."""
     outputs = [work.seen / f"{one.name}.out" for one in machines]
     runs = []
     for one, path in zip(machines, outputs, strict=True):
         with path.open("ab") as output:
-            words = (str(PROGRAM), *work.words(*options))
+            words = (str(PROGRAM), *work.words(*options, lands=lands))
             runs.append(one.popen(*words, stdout=output, stderr=output))
     try:
         yield runs

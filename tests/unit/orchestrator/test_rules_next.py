@@ -14,6 +14,7 @@ from gitworker.orchestrator.rules_next import (
     decide,
     is_at_work,
     is_free,
+    is_handed_in,
     is_ready,
     is_slot,
     passes,
@@ -52,6 +53,9 @@ def slot(state: WorkerState, number: int = 1, **facts: object) -> SlotFacts:
         (slot(W.IN_REVIEW, verification=VerificationType.QA_AGENT, is_verified=True), Step.LAND),
         (slot(W.IN_REVIEW, verification=VerificationType.QA_AGENT, is_verified=False), Step.REVIEW),
         (slot(W.STALE, stale_from=W.IN_REVIEW), Step.LAND),
+        (slot(W.IN_REVIEW, is_elsewhere=True), Step.LAND),
+        (slot(W.IN_REVIEW, is_elsewhere=True, has_tests=True), Step.REVIEW),
+        (slot(W.APPROVED, is_elsewhere=True, has_tests=True), Step.LAND),
         (slot(W.COMPLETED), Step.REST),
         (slot(W.FAILED), Step.REST),
         (slot(W.WORKING), Step.RECOVER),
@@ -283,3 +287,40 @@ def test_states_of_workers() -> None:
 def test_obstacles_that_pass(code: str, failures: int, passing: bool) -> None:
     """A limit and a lost connection pass, another command for a while, other obstacles do not."""
     assert passes(code, failures) is passing
+
+
+def test_the_work_of_a_silent_machine_lands_after_that_of_this_one() -> None:
+    """One worker of another machine lands at a time, once none of this machine is left."""
+    own, theirs = slot(W.IN_REVIEW), [
+        slot(W.IN_REVIEW, number, is_elsewhere=True) for number in (2, 3)
+    ]  # fmt: skip
+    assert decide(Facts((*theirs, own)), LIMITS, agent="command", now=0).land == ("command-1",)
+    assert decide(Facts((*theirs,)), LIMITS, agent="command", now=0).land == ("command-2",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "waits"),
+    [
+        (slot(W.IN_REVIEW), True),
+        (slot(W.APPROVED, requires_approval=True), True),
+        (slot(W.IN_REVIEW, requires_approval=True), False),
+        (slot(W.IN_REVIEW, verification=VerificationType.HUMAN), False),
+        (slot(W.IN_REVIEW, verification=VerificationType.QA_AGENT), True),
+    ],
+)
+def test_a_run_waits_for_what_lands_on_another_machine(facts: SlotFacts, waits: bool) -> None:
+    """Only a run that lands work waits, and only for work that needs no person."""
+    found = decide(Facts((), theirs=(facts,)), LIMITS, agent="command", now=0)
+    assert (found.is_over, found.is_awaiting) == (not waits, waits)
+    for limits in (LIMITS._replace(lands=False), LIMITS._replace(starts=False)):
+        assert decide(Facts((), theirs=(facts,)), limits, agent="command", now=0).is_over
+    busy = decide(Facts((slot(W.WORKING, lives=True),), theirs=(facts,)), LIMITS,
+                  agent="command", now=0)  # fmt: skip
+    assert not busy.is_awaiting
+
+
+def test_states_in_which_work_is_handed_in() -> None:
+    """Work in review and approved work, also after a long review."""
+    assert {one for one in W if is_handed_in(one, None)} == {W.IN_REVIEW, W.APPROVED}
+    assert is_handed_in(W.STALE, W.IN_REVIEW)
+    assert not is_handed_in(W.STALE, W.WORKING)

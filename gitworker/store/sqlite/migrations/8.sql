@@ -174,7 +174,7 @@ WHEN NEW.machine = 'comment' BEGIN
     WHERE id = CAST(NEW.entity_id AS INTEGER);
 END;
 
--- The machines of a fleet; empty in a repository of its own.
+-- The machines of a fleet; empty in a repository of its own. `lands`: a run there lands its work.
 CREATE TABLE machines (
     id TEXT PRIMARY KEY NOT NULL,
     name TEXT NOT NULL,
@@ -187,7 +187,8 @@ CREATE TABLE machines (
     position INTEGER NOT NULL DEFAULT 0,
     capabilities TEXT NOT NULL DEFAULT '[]',
     heartbeats TEXT NOT NULL DEFAULT '[]',
-    left_at_ms INTEGER
+    left_at_ms INTEGER,
+    lands INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 -- The messages that a hot verb sent and the link has not published yet.
 CREATE TABLE fleet_outbox (

@@ -1,6 +1,6 @@
 -- name: report — extend the lease of a machine, with the heartbeats of its workers
 UPDATE machines SET seen_at_ms = :now, lease_until_ms = :lease_until_ms, heartbeats = :heartbeats,
-    position = :position
+    position = :position, lands = :lands
 WHERE id = :machine;
 
 -- name: note_return — when this machine reported again after its lease had ended, by the server
@@ -20,7 +20,7 @@ LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 WHERE w.machine = :machine AND w.worktree IS NOT NULL;
 
 -- name: machines — all machines with the number of workers at each, in the order of their joining
-SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms, capabilities,
+SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms, capabilities, lands,
     (SELECT COUNT(*) FROM workers AS w
         WHERE w.machine = m.id AND w.state NOT IN ('IDLE', 'COMPLETED')) AS workers
 FROM machines AS m ORDER BY joined_at_ms, id;
@@ -42,6 +42,9 @@ INSERT INTO fleet_outbox (id, ts_ms, from_agent, to_agent, type, correlation_id,
 VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_to, :payload,
     :payload_ref)
 ON CONFLICT (id) DO NOTHING;
+
+-- name: set_lands — whether a run of a machine lands its work
+UPDATE machines SET lands = :lands WHERE id = :machine;
 
 -- name: set_capabilities — what the agents of a machine can use there
 UPDATE machines SET capabilities = :capabilities WHERE id = :machine;
