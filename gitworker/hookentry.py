@@ -10,6 +10,7 @@
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
     python -EP -m gitworker.hookentry link STATE_DIR
     python -EP -m gitworker.hookentry follow COMMON_DIR
+    python -EP -m gitworker.hookentry delete-landed COMMON_DIR REF…
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
 Errors are appended to `logs/background.log`. Only the exit status of `compare` is read: 0 if a
@@ -147,6 +148,13 @@ def _follow(common_dir: str) -> int:
     return 0
 
 
+def _delete_landed(common_dir: str, *refs: str) -> int:
+    from gitworker.fleet.landed_branches import delete_landed
+
+    delete_landed(_open(common_dir), refs)
+    return 0
+
+
 def _link(root: str) -> int:
     from gitworker.link.serve import run_link
     from gitworker.paths import StatePaths
@@ -207,6 +215,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "beat": _send_heartbeats,
     "link": _link,
     "follow": _follow,
+    "delete-landed": _delete_landed,
     "compare": _compare,
 }
 

@@ -95,6 +95,14 @@ class Remote:
         tip = find_ref(self.git, self.tracking)
         return tip is not None and is_ancestor(self.git, oid, tip)
 
+    def has_patches_of(self, oid: Oid) -> bool:
+        """Return whether the remote's branch, as last seen, has the patch of each commit below."""
+        tip = find_ref(self.git, self.tracking)
+        if tip is None:
+            return False
+        words = ("--count", "--cherry-pick", "--right-only", f"{tip}...{oid}", "--")
+        return self.git.text("rev-list", *words) == "0"
+
     def _look(self, new: Oid, expect: Oid, failure: TransferFailed) -> PushResult:
         """Return the result of a push that failed on the way; raise its error if still unknown."""
         tip = None

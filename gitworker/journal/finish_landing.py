@@ -18,6 +18,7 @@ from gitworker.model.ids import TaskId
 from gitworker.model.outcome import LeftOut
 from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent
+from gitworker.processes.jobs import start_job
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
 from gitworker.repo.plumbing.refs import find_ref, find_tip, read_loose_refs
@@ -82,6 +83,14 @@ def close_merges(session: Session, operations: Sequence[Operation]) -> None:
                 writer, operation.id, status="done", step=RECORDED, data=operation.data,
                 now=clock.now_ms(),
             )  # fmt: skip
+    _delete_from_remote(session, [operation.payload(MergeData) for operation in operations])
+
+
+def _delete_from_remote(session: Session, landings: Sequence[MergeData]) -> None:
+    """Start the job that deletes the branches of landed work, which a fleet has pushed."""
+    refs = [one.ref for one in landings if one.pushed and not one.keep]
+    if refs and session.store.fleet_machine is not None:
+        start_job("delete-landed", session.repository.common_dir, *refs)
 
 
 class CleanedWorktree(NamedTuple):

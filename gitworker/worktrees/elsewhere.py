@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from gitworker import clock
+from gitworker.branches.remote import Remote
 from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.rules import is_landed
 from gitworker.liveness.processes import occupants_of
@@ -187,12 +188,13 @@ def leave_former_place(session: Session, worker: Worker) -> None:
         if occupants_of(place) or not read_status(session.git.at(place)).is_clean:
             return
         tip = session.git.at(place).require_oid("HEAD")
-        pushed = fetch_branch(
-            session.git.at(session.main_top),
-            remote=session.settings.merge_remote,
-            branch=worker.branch or "",
-        )
-        if not is_ancestor(session.git, tip, pushed):
+        git, remote = session.git.at(session.main_top), session.settings.merge_remote
+        try:
+            pushed = fetch_branch(git, remote=remote, branch=worker.branch or "")
+            is_there = is_ancestor(session.git, tip, pushed)
+        except NotFound:  # it has landed, and was deleted there
+            is_there = Remote(session, remote).has_patches_of(tip)
+        if not is_there:
             return
         for left in (place, admin_dir):
             set_aside(session, left, f"{worker.worker_id}-{worker.task}")

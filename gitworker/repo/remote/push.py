@@ -4,6 +4,8 @@ Never `--force`, never `+`, never a tag or another ref. A lease always names a k
 push never replaces commits that another user pushed.
 """
 
+from collections.abc import Mapping
+
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
 from gitworker.progress import Progress
@@ -49,3 +51,22 @@ def push_commit(
     if trouble is TransferCause.MOVED:
         return False
     raise explain(trouble, verb="push", remote=remote, branch=branch, text=result.text)
+
+
+def delete_branches(
+    git: Git, *, remote: str, tips: Mapping[Ref, Oid], limit_s: float = LIMIT_S
+) -> bool:
+    """Delete each branch of a remote that is at the given commit; return whether all were.
+
+    The user's pre-push hook does not run, since nothing is sent.
+    """
+    leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in tips.items()]
+    result = transfer(
+        git,
+        "push",
+        [*WORDS, "--no-verify", *leases, "--", remote, *(f":{ref}" for ref in tips)],
+        report=None,
+        limit_s=limit_s,
+        settings=[f"remote.{remote}.mirror=false"],
+    )
+    return result.status == 0

@@ -30,11 +30,36 @@ def test_work_of_one_machine_lands_on_another(fleet: Fleet) -> None:
     assert beta.git("log", "-1", "--format=%s") == "Add b"
     wait_for(lambda: alpha.follows(beta))
     wait_for(lambda: not (alpha.root / "worktrees" / "login").exists())
+    wait_for(lambda: branches_of_remote(beta) == ["main"])
     assert beta.git("status", "--porcelain") == alpha.git("status", "--porcelain") == ""
     for one in (alpha, beta):
         assert one.ok("fsck")
         assert one.complaints() == []
         assert one.query("SELECT status FROM tasks") == [("COMPLETED",)]
+
+
+def branches_of_remote(machine: Machine) -> list[str]:
+    """Return the branches that the remote has."""
+    lines = machine.git("ls-remote", "--heads", "origin").splitlines()
+    return [line.partition("refs/heads/")[2] for line in lines]
+
+
+def test_work_on_the_remote_that_has_not_landed_is_kept(fleet: Fleet) -> None:
+    """The remote's branch is deleted only at a commit that has landed; a rebased one has."""
+    alpha, beta = fleet("alpha", "beta")
+    for name, task in (("auth", "login"), ("api", "limits"), ("ui", "form")):
+        alpha.ok("spawn", name, task)
+        alpha.commit(name, f"Add {name}", {f"{name}.txt": "x\n"})
+        alpha.ok("done", name)
+    beta.git("fetch", "-q", "origin", "ui/form")
+    later = beta.git("commit-tree", "-m", "Later", "-p", "FETCH_HEAD", "FETCH_HEAD^{tree}")
+    beta.git("push", "-q", "origin", f"{later}:refs/heads/ui/form")
+    beta.ok("land", "auth", "api")
+    alpha.ok("land", "ui")
+    wait_for(lambda: branches_of_remote(beta) == ["main", "ui/form"])
+    wait_for(lambda: alpha.popen("pgrep", "-f", "delete-landed", stdout=-3).wait() == 1)
+    assert branches_of_remote(beta) == ["main", "ui/form"]
+    assert alpha.complaints() == beta.complaints() == []
 
 
 def say_the_same(machines: Iterable[Machine], words: tuple[str, ...]) -> bool:
