@@ -101,6 +101,8 @@ SETTING_TEXTS = {
     "notify_urls": "The targets of [notifications](notifications.md), one URL of Apprise a line."
     " They hold secrets: only the scheme is shown, and `.gitworker.toml` cannot set them.",
     "notify_events": "The events that are sent: `question`, `failure`, `review`, `budget`.",
+    "fleet_push_commits": "Whether a machine of a [fleet](fleet.md) pushes a worker's branch after"
+    " each commit, in the background, and not only when the work is handed in.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
     "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }

@@ -73,6 +73,7 @@ class Settings(NamedTuple):
     orchestrator_quiet_hours: str = ""  # HH:MM-HH:MM, local time; empty: none
     notify_urls: tuple[str, ...] = ()  # of Apprise; they hold secrets, so the file cannot set them
     notify_events: tuple[str, ...] = ("question", "failure", "review", "budget")
+    fleet_push_commits: bool = False  # in a fleet, each commit and not only what is handed in
     radar_enabled: bool = True
     radar_delay_s: int = 2
     from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
@@ -84,10 +85,10 @@ NOT_SETTINGS = ("from_file", "file_faults", "adapters")  # fields about the orig
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "agents", "claims", "message",
     "retention", "verify", "merge", "gc", "radar", "orchestrator",
-    "notify",
+    "notify", "fleet",
 )  # fmt: skip
 # A file that is read from the target cannot name the target, and a commit sends nothing anywhere.
-NOT_IN_FILE = ("target", "notify_urls")
+NOT_IN_FILE = ("target", "notify_urls", "fleet_push_commits")
 SECRET = frozenset({"notify.urls"})  # only the scheme of each value is shown
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"

@@ -10,6 +10,7 @@
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
     python -EP -m gitworker.hookentry link STATE_DIR
     python -EP -m gitworker.hookentry follow COMMON_DIR
+    python -EP -m gitworker.hookentry push-commits COMMON_DIR
     python -EP -m gitworker.hookentry delete-landed COMMON_DIR REF…
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
@@ -61,6 +62,10 @@ def _drain(common_dir: str) -> int:
         skipped=lambda ref, error: log_failure(session.paths.root, f"drain: {ref}: {error}"),
     )
     _show(session)
+    if session.settings.fleet_push_commits and session.store.fleet_machine is not None:
+        from gitworker.fleet.push_commits import start_push_job  # 20 ms, only with the setting
+
+        start_push_job(session)
     start_upkeep_job(session.store, common_dir)
     refill_pool(session)
     if os.path.exists(session.paths.search):
@@ -155,6 +160,13 @@ def _delete_landed(common_dir: str, *refs: str) -> int:
     return 0
 
 
+def _push_commits(common_dir: str) -> int:
+    from gitworker.fleet.push_commits import push_commits
+
+    push_commits(_open(common_dir))
+    return 0
+
+
 def _link(root: str) -> int:
     from gitworker.link.serve import run_link
     from gitworker.paths import StatePaths
@@ -215,6 +227,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "beat": _send_heartbeats,
     "link": _link,
     "follow": _follow,
+    "push-commits": _push_commits,
     "delete-landed": _delete_landed,
     "compare": _compare,
 }

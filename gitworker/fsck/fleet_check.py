@@ -33,7 +33,7 @@ def check_fleet(session: Session) -> Iterator[Finding]:
     if found.offline:
         yield fail(NAME, found.offline, STATUS)
         return
-    problems = [*_remote(session), *_clock(found), *_versions(found)]
+    problems = [*_remote(session), *_clock(found), *_versions(found), *_pushes(found)]
     connected = sum(one.state == CONNECTED for one in found.machines)
     words = f"{connected} of {len(found.machines)} machines connected; answered in {took_ms} ms"
     yield from problems or [ok(NAME, words)]
@@ -48,6 +48,11 @@ def _remote(session: Session) -> Iterator[Finding]:
         return
     if name not in known:
         yield fail(NAME, "no remote is set, by which work reaches other machines", REMOTE)
+
+
+def _pushes(found: FleetStatus) -> Iterator[Finding]:
+    if found.push_failure:
+        yield warn(NAME, f"commits are not pushed: {found.push_failure}", STATUS)
 
 
 def _clock(found: FleetStatus) -> Iterator[Finding]:

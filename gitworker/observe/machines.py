@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.errors import Unavailable
 from gitworker.observe.text import NOTHING, table
-from gitworker.store.fleet.machines import StoredMachine, all_machines, count_waiting
+from gitworker.store.fleet.machines import (
+    StoredMachine,
+    all_machines,
+    count_waiting,
+    find_push_failure,
+)
 from gitworker.store.fleet.membership import location_of, position_of
 
 if TYPE_CHECKING:
@@ -33,7 +38,8 @@ class Machine(NamedTuple):
 class FleetStatus(NamedTuple):
     """This machine and the others; `offline` says why the fleet cannot be reached, if so.
 
-    `clock_ms` is the time here less the server's.
+    `clock_ms` is the time here less the server's. `push_failure` says why commits of this machine
+    are not pushed, with `fleet.push_commits`.
     """
 
     machine: str | None
@@ -43,6 +49,7 @@ class FleetStatus(NamedTuple):
     offline: str
     machines: list[Machine]
     clock_ms: int = 0
+    push_failure: str = ""
 
 
 def fleet_status(session: Session) -> FleetStatus:
@@ -67,6 +74,7 @@ def fleet_status(session: Session) -> FleetStatus:
         offline,
         [_machine(one, now, store.fleet_machine) for one in rows],
         clock.now_ms() - server_ms if server_ms else 0,
+        find_push_failure(store) if session.settings.fleet_push_commits else "",
     )
 
 
@@ -97,6 +105,8 @@ def render_fleet(found: FleetStatus, *, width: int | None, color: bool) -> str:
     lines += [f"fleet: {found.location}, position {found.position}"]
     if found.waiting:
         lines.append(f"{found.waiting} messages wait to be published")
+    if found.push_failure:
+        lines.append(f"commits are not pushed: {found.push_failure}")
     if found.offline:
         lines.append(found.offline)
     return "\n".join(lines)

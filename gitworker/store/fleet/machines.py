@@ -122,6 +122,18 @@ def set_followed(store: Store, seq: int) -> None:
     store.write_one("fleet.set_followed", durable=False, seq=str(seq))
 
 
+def set_push_failure(store: Store, text: str) -> None:
+    """Record why this machine could not push commits; empty once it could."""
+    if text != find_push_failure(store):
+        store.write_one("fleet.set_push_failure", durable=False, text=text)
+
+
+def find_push_failure(reader: Reader) -> str:
+    """Return why this machine could not push commits; empty if it could."""
+    row = reader.row("fleet.push_failure")
+    return str(row["value"]) if row else ""
+
+
 def changed_workers(reader: Reader, after: int) -> tuple[int, list[str]]:
     """Return the position of the last transition, and the workers that changed after a position."""
     newest = reader.row("fleet.newest_transition")

@@ -46,6 +46,13 @@ ON CONFLICT (id) DO NOTHING;
 -- name: set_lands — whether a run of a machine lands its work
 UPDATE machines SET lands = :lands WHERE id = :machine;
 
+-- name: set_push_failure — why this machine could not push commits; empty once it could
+INSERT INTO meta (key, value) VALUES ('fleet_push_failure', :text)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: push_failure — the same, as it is now
+SELECT value FROM meta WHERE key = 'fleet_push_failure';
+
 -- name: set_capabilities — what the agents of a machine can use there
 UPDATE machines SET capabilities = :capabilities WHERE id = :machine;
 
