@@ -9,7 +9,7 @@ from gitworker import clock
 from gitworker.branches.remote import known_remotes
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding, fail, ok, warn
-from gitworker.observe.machines import CONNECTED, fleet_status
+from gitworker.observe.machines import CONNECTED, POLLS, fleet_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,8 @@ def check_fleet(session: Session) -> Iterator[Finding]:
     connected = sum(one.state == CONNECTED for one in found.machines)
     words = f"{connected} of {len(found.machines)} machines connected; answered in {took_ms} ms"
     yield from problems or [ok(NAME, words)]
+    if found.polls:
+        yield ok(NAME, POLLS)
 
 
 def _remote(session: Session) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 RETRY_MS = 2_000
 FRESH_MS = 10_000  # the link reports each five seconds, which shows that the connection lives
+POLL_MS = 900  # without notifications
 
 
 class FleetConnection:
@@ -66,7 +67,7 @@ class FleetConnection:
         """Return the position of the replica, for `fleet status`."""
         return {
             "position": self.replica.position, "machine": self.machine,
-            "now_ms": self.now_ms,
+            "now_ms": self.now_ms, "polls": self._polls(),
         }  # fmt: skip
 
     def has_left(self) -> bool:
@@ -83,8 +84,15 @@ class FleetConnection:
         )
 
     def has_news(self) -> bool:
-        """Return whether another machine has written; connect again if the time has come."""
-        return self._reach().has_news()
+        """Return whether another machine may have written; connect again if the time has come."""
+        server = self._reach()
+        if self._polls() and clock.monotonic_ms() - self._read_ms < POLL_MS:
+            return False
+        return server.has_news()
+
+    def _polls(self) -> bool:
+        """Return whether no notifications arrive, since there is a pooler in between."""
+        return self._server is not None and not self._server.is_notified
 
     def begin(self) -> None:
         """Take the fleet's lock and bring the replica up to date."""

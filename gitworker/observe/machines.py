@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HEAD = ("MACHINE", "STATE", "SEEN", "WORKERS", "HOST", "VERSION", "CAPABILITIES")
 SILENT, CONNECTED, LEFT = "silent", "connected", "left"
+POLLS = "no notifications arrive through the pooler: this machine asks once a second"
 
 
 class Machine(NamedTuple):
@@ -39,7 +40,7 @@ class FleetStatus(NamedTuple):
     """This machine and the others; `offline` says why the fleet cannot be reached, if so.
 
     `clock_ms` is the time here less the server's. `push_failure` says why commits of this machine
-    are not pushed, with `fleet.push_commits`.
+    are not pushed, with `fleet.push_commits`; `polls` says that no notifications arrive.
     """
 
     machine: str | None
@@ -50,6 +51,7 @@ class FleetStatus(NamedTuple):
     machines: list[Machine]
     clock_ms: int = 0
     push_failure: str = ""
+    polls: bool = False
 
 
 def fleet_status(session: Session) -> FleetStatus:
@@ -59,9 +61,10 @@ def fleet_status(session: Session) -> FleetStatus:
         return FleetStatus(None, "", 0, 0, "", [])
     from gitworker.store.fleet.fleet_database import ask_link  # in a fleet only
 
-    offline, server_ms = "", 0
+    offline, server_ms, polls = "", 0, False
     try:
-        server_ms = int(ask_link(store)["now_ms"])
+        state = ask_link(store)
+        server_ms, polls = int(state["now_ms"]), bool(state["polls"])
     except Unavailable as error:
         offline = error.message
     rows = all_machines(store)
@@ -75,6 +78,7 @@ def fleet_status(session: Session) -> FleetStatus:
         [_machine(one, now, store.fleet_machine) for one in rows],
         clock.now_ms() - server_ms if server_ms else 0,
         find_push_failure(store) if session.settings.fleet_push_commits else "",
+        polls,
     )
 
 
@@ -107,6 +111,8 @@ def render_fleet(found: FleetStatus, *, width: int | None, color: bool) -> str:
         lines.append(f"{found.waiting} messages wait to be published")
     if found.push_failure:
         lines.append(f"commits are not pushed: {found.push_failure}")
+    if found.polls:
+        lines.append(POLLS)
     if found.offline:
         lines.append(found.offline)
     return "\n".join(lines)

@@ -41,7 +41,7 @@ class CountingLink(NearLink):
 
     def sync(self) -> dict[str, Any]:
         """Answer as a link that has read the log, as it does after each notification."""
-        return {"position": 0, "machine": "one", "now_ms": 0}
+        return {"position": 0, "machine": "one", "now_ms": 0, "polls": False}
 
 
 @pytest.fixture

@@ -136,9 +136,9 @@ def test_a_text_that_cannot_be_stored(machine: Machine, location: str, text: str
 
 def test_a_writer_waits_for_a_bounded_time(machine: Machine, location: str) -> None:
     """A machine that waits too long for the fleet's lock is told to try again."""
-    with closing(FleetServer(location)) as holder, closing(FleetServer(location)) as waiting:
+    waiting = FleetServer(location, lock_wait_ms=10)
+    with closing(FleetServer(location)) as holder, closing(waiting):
         holder.begin(0)
-        waiting.run("SET lock_timeout = 10")
         with pytest.raises(Conflict) as caught:
             waiting.begin(0)
         assert caught.value.code == "busy"

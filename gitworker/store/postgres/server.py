@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LOCK_WAIT_MS = 20_000
 HOLD_MAX_MS = 75_000  # the server ends the transaction of a machine that has gone, with its lock
 CONNECT_WAIT_S = 5
+IDLE = psycopg.pq.TransactionStatus.IDLE
 SILENCE_MS = 10_000  # a connection whose packets are not acknowledged for so long is lost
 # The size of an answer and of a statement stays bounded.
 KEPT_S = 600  # a machine that was away for so long reads the log on
@@ -67,7 +68,9 @@ class FleetServer:
     Raises Unavailable if the server does not answer or refuses the connection.
     """
 
-    def __init__(self, text: str, *, name: str = "gitworker") -> None:
+    def __init__(
+        self, text: str, *, name: str = "gitworker", lock_wait_ms: int = LOCK_WAIT_MS
+    ) -> None:
         self.location: Location = parse_location(text)
         try:
             self.connection = psycopg.connect(
@@ -75,17 +78,29 @@ class FleetServer:
                 application_name=name, connect_timeout=CONNECT_WAIT_S,
                 tcp_user_timeout=SILENCE_MS,
             )  # fmt: skip
-            self.connection.execute(
-                f"SET search_path = {self.location.quoted_schema};"
-                f" SET lock_timeout = {LOCK_WAIT_MS};"
-                f" SET idle_in_transaction_session_timeout = {HOLD_MAX_MS};"
-                f" LISTEN {self.location.quoted_schema}"
-            )
+            self.is_notified = self._listen()
         except psycopg.Error as error:
             raise translated(error) from error
+        self._settings = (
+            f"SET LOCAL search_path = {self.location.quoted_schema};"
+            f" SET LOCAL lock_timeout = {lock_wait_ms};"
+            f" SET LOCAL idle_in_transaction_session_timeout = {HOLD_MAX_MS}"
+        )
         key = self.location.schema.replace("'", "''")
         self._lock = f"SELECT pg_advisory_xact_lock(hashtextextended('gitworker:{key}', 0))"
         self._notify = f"NOTIFY {self.location.quoted_schema}"
+
+    def _listen(self) -> bool:
+        """Ask for notifications; return whether they arrive.
+
+        A pooler answers with a process of its own making, and may give each transaction another
+        connection: notifications would reach another client.
+        """
+        (row,) = self.connection.execute("SELECT pg_backend_pid()").fetchall()
+        if row[0] != self.connection.info.backend_pid:
+            return False
+        self.connection.execute(f"LISTEN {self.location.quoted_schema}".encode())
+        return True
 
     def close(self) -> None:
         """Close the connection; what was begun is given up."""
@@ -96,7 +111,9 @@ class FleetServer:
         return self.connection.fileno()
 
     def has_news(self) -> bool:
-        """Return whether another connection has written since this was last asked; never block."""
+        """Return whether another connection may have written since this was asked; never block."""
+        if not self.is_notified:
+            return True
         try:
             heard = list(self.connection.notifies(timeout=0))
         except psycopg.Error as error:
@@ -218,7 +235,12 @@ class FleetServer:
         return found[-1] if found else []
 
     def _run(self, text: str, values: dict[str, Any]) -> list[list[tuple[Any, ...]]]:
-        """Execute statements in one round trip; return the rows of each one that has rows."""
+        """Execute statements in one round trip; return the rows of each one that has rows.
+
+        No setting outlives its transaction: behind a pooler, the next one has another connection.
+        """
+        if self.connection.info.transaction_status == IDLE:
+            text = f"{self._settings}; {text}"
         try:
             cursor = self.connection.execute(text.encode(), values or None)
             return [*_results(cursor)]
