@@ -105,13 +105,20 @@ def default_name() -> str:
 def open_server(location: str) -> FleetServer:
     """Connect to a fleet; raise Unavailable without the extra `fleet`."""
     try:
+        from gitworker.store.postgres.errors import FULL
         from gitworker.store.postgres.server import FleetServer  # 100 ms, only for the fleet
     except ImportError as error:
         raise Unavailable(
             f"a fleet needs PostgreSQL's driver: {error}", "pip install 'gitworker[fleet]'",
             code="missing_extra",
         ) from None  # fmt: skip
-    return FleetServer(location)
+    try:
+        return FleetServer(location)
+    except Unavailable as error:
+        if error.code != FULL:
+            raise
+        hint = f"git worker fleet join {quoted(location)}   # again, when a connection is free"
+        raise Unavailable(error.message, hint, code=FULL) from error
 
 
 def _joined_before(store: Store, parsed: Location, machine: str) -> Joined:

@@ -30,15 +30,31 @@ def check_fleet(session: Session) -> Iterator[Finding]:
     began_ms = clock.monotonic_ms()
     found = fleet_status(session)
     took_ms = clock.monotonic_ms() - began_ms
+    denied = [*_rights(session)]
     if found.offline:
-        yield fail(NAME, found.offline, STATUS)
+        yield from denied or [fail(NAME, found.offline, STATUS)]
         return
-    problems = [*_remote(session), *_clock(found), *_versions(found), *_pushes(found)]
+    problems = [
+        *denied, *_remote(session), *_clock(found), *_versions(found), *_pushes(found),
+    ]  # fmt: skip
     connected = sum(one.state == CONNECTED for one in found.machines)
     words = f"{connected} of {len(found.machines)} machines connected; answered in {took_ms} ms"
     yield from problems or [ok(NAME, words)]
     if found.polls:
         yield ok(NAME, POLLS)
+
+
+def _rights(session: Session) -> Iterator[Finding]:
+    from gitworker.store.fleet.fleet_database import ask_rights  # in a fleet only
+
+    try:
+        found = ask_rights(session.store)
+    except GitWorkerError:  # it is offline, which is a finding of its own
+        return
+    if tables := found["tables"]:
+        more = f" and {len(tables) - 1} more tables" if len(tables) > 1 else ""
+        words = f"the role {found['role']} may not read and change {tables[0]}{more}"
+        yield fail(NAME, words, found["grant"])
 
 
 def _remote(session: Session) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from gitworker.store.fleet.changes import from_json, to_json
 from gitworker.store.fleet.link_client import UNKNOWN, lost
 from gitworker.store.fleet.link_replica import LinkReplica
 from gitworker.store.fleet.replica import LogEntry
+from gitworker.store.postgres.errors import SERVER_UNAVAILABLE
 from gitworker.store.postgres.server import ENTRIES_AT_ONCE, FleetServer, NewEntry
 from gitworker.store.records.runs import open_runs
 
@@ -69,6 +70,14 @@ class FleetConnection:
             "position": self.replica.position, "machine": self.machine,
             "now_ms": self.now_ms, "polls": self._polls(),
         }  # fmt: skip
+
+    def rights(self) -> dict[str, Any]:
+        """Return the tables that our role may not read and write, and the hint that helps."""
+        server = self._reach()
+        with self._watched(server):
+            return {
+                "role": server.role, "tables": server.forbidden_tables(), "grant": server.grant
+            }  # fmt: skip
 
     def has_left(self) -> bool:
         """Return whether this machine has left the fleet of this connection, or joined another."""
@@ -124,11 +133,11 @@ class FleetConnection:
             payloads = read_payloads(self.paths.blobs, refs_of(changes))
             new = NewEntry(self.machine, changes, own, payloads)
             position = server.commit(mark, new, durable=durable)
-        except Unavailable as error:
+        except GitWorkerError as error:
+            if error.code != SERVER_UNAVAILABLE:  # the server says that it was not written
+                server.cancel()
+                raise
             position = self._position_of(mark, error)
-        except GitWorkerError:
-            server.cancel()
-            raise
         crash_point(f"{of}-after-commit")
         entry = LogEntry(position, self.machine, changes, from_json(own))
         if self.replica.position == position - 1:
@@ -138,7 +147,7 @@ class FleetConnection:
             self.catch_up(fresh=True)
         return position
 
-    def _position_of(self, mark: str, error: Unavailable) -> int:
+    def _position_of(self, mark: str, error: GitWorkerError) -> int:
         """Ask a new connection whether an entry was written; raise what is to be said if not."""
         self._lose(error)
         self._failed_ms = 0
@@ -289,7 +298,7 @@ class _Watched:
         if error is None:
             return
         self._server.cancel()
-        if isinstance(error, Unavailable) and error.code == "server_unavailable":
+        if isinstance(error, Unavailable) and error.code == SERVER_UNAVAILABLE:
             self._connection._lose(error)
             raise _unreachable(error) from error
 

@@ -165,6 +165,8 @@ class Link:
             self._commit(client, request)
         elif verb == "sync":
             self._sync(client)
+        elif verb == "rights":
+            self._answer_rights(client)
 
     def _let_next_begin(self) -> None:
         while self._holder is None and self._waiting:
@@ -205,6 +207,12 @@ class Link:
             if self._holder is None:
                 self._connection.catch_up()
             client.answer(**self._connection.state())
+        except GitWorkerError as error:
+            client.refuse(error)
+
+    def _answer_rights(self, client: Client) -> None:
+        try:
+            client.answer(**self._connection.rights())
         except GitWorkerError as error:
             client.refuse(error)
 

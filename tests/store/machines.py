@@ -76,6 +76,11 @@ class NearLink:
             connection.catch_up(fresh=True)
             return connection.state()
 
+    def rights(self) -> dict[str, Any]:
+        """Return our role on the server, the tables that it may not change, and what helps."""
+        with closing(FleetConnection(self._paths)) as connection:
+            return connection.rights()
+
     def close(self) -> None:
         """Close the connection, which gives up what was begun."""
         if self._connection is not None:

@@ -186,6 +186,12 @@ def ask_link(store: Store) -> dict[str, Any]:
     return store.link.sync()
 
 
+def ask_rights(store: Store) -> dict[str, Any]:
+    """Return our role on the server, the tables that it may not change, and the hint that helps."""
+    assert isinstance(store, FleetDatabase)
+    return store.link.rights()
+
+
 def synchronised(database: Database) -> str:
     """Bring the replica up to date; return a note for people if the fleet cannot be reached."""
     if not isinstance(database, FleetDatabase):

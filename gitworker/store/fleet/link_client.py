@@ -95,6 +95,10 @@ class LinkClient:
         """Bring the replica up to date; return the link's state."""
         return self._ask({"do": "sync"})
 
+    def rights(self) -> dict[str, Any]:
+        """Return our role on the server, the tables that it may not change, and what helps."""
+        return self._ask({"do": "rights"})
+
     def close(self) -> None:
         """Close the connection; the link gives up what was begun."""
         if self._socket is not None:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.store.fleet.machines import LEASE_MS
 from gitworker.store.fleet.replica import Snapshot
-from gitworker.store.postgres.errors import foreign_schema, incomplete, require_same_version
+from gitworker.store.postgres.errors import (
+    foreign_schema,
+    incomplete,
+    no_rights,
+    require_same_version,
+)
 from gitworker.store.postgres.schema import LEGAL, guards_script, tables_script
 from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 
@@ -30,6 +35,14 @@ ON CONFLICT (id) DO UPDATE SET host = excluded.host, version = excluded.version,
     seen_at_ms = excluded.seen_at_ms, lease_until_ms = excluded.lease_until_ms, left_at_ms = NULL,
     incarnation = machines.incarnation + 1, capabilities = excluded.capabilities
 RETURNING row_to_json(machines)::text"""
+
+
+# Whether a schema exists, and whether the role may make it, or tables in it.
+_MAY_MAKE = """
+SELECT COUNT(*) > 0, COALESCE(
+    bool_and(has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE')),
+    has_database_privilege(current_database(), 'CREATE'))
+FROM pg_namespace WHERE nspname = %(name)s"""
 
 
 class NewMachine(NamedTuple):
@@ -55,13 +68,15 @@ def _make_schema(server: FleetServer) -> None:
     from gitworker.states.engine import legal_rows  # only for a new schema
     from gitworker.states.machines import MACHINES
 
-    if not server.run("SELECT 1 FROM pg_namespace WHERE nspname = %(name)s", {
-        "name": server.location.schema
-    }):  # fmt: skip
+    schema = server.location.schema
+    ((exists, may_make),) = server.run(_MAY_MAKE, {"name": schema})
+    if not may_make:
+        raise no_rights(schema, server.role, exists=exists)
+    if not exists:
         server.run(f"CREATE SCHEMA {server.location.quoted_schema}")
     tables = server.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
     if tables:
-        raise foreign_schema(server.location.schema, tables[0][0])
+        raise foreign_schema(schema, tables[0][0])
     server.run("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
     server.run(tables_script())
     server.run(guards_script())

@@ -12,7 +12,7 @@ import psycopg
 
 from gitworker.store.fleet.changes import DELETE, INSERT, from_json, to_json
 from gitworker.store.fleet.replica import LogEntry, Snapshot
-from gitworker.store.postgres.errors import translated
+from gitworker.store.postgres.errors import grant_of, translated
 from gitworker.store.postgres.location import Location, parse_location
 from gitworker.store.postgres.rules_dialect import WRITER_SETTING
 
@@ -42,6 +42,12 @@ DELETE FROM fleet_log AS l WHERE written_at < clock_timestamp() - CAST(%(age)s A
     AND position <= (SELECT MIN(position) FROM machines WHERE left_at_ms IS NULL
         AND lease_until_ms > extract(epoch FROM clock_timestamp()) * 1000)
     AND position <= COALESCE((SELECT position FROM machines WHERE id = l.machine), l.position)"""
+_FORBIDDEN = """
+SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+WHERE relkind = 'r' AND nspname = %(schema)s AND NOT (has_schema_privilege(n.oid, 'USAGE')
+    AND has_table_privilege(pg_class.oid, 'SELECT') AND has_table_privilege(pg_class.oid, 'INSERT')
+    AND has_table_privilege(pg_class.oid, 'UPDATE') AND has_table_privilege(pg_class.oid, 'DELETE'))
+ORDER BY relname"""
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
@@ -81,6 +87,8 @@ class FleetServer:
             self.is_notified = self._listen()
         except psycopg.Error as error:
             raise translated(error) from error
+        self.role = self.connection.info.user
+        self.grant = grant_of(self.location.schema, self.role)
         self._settings = (
             f"SET LOCAL search_path = {self.location.quoted_schema};"
             f" SET LOCAL lock_timeout = {lock_wait_ms};"
@@ -204,6 +212,10 @@ class FleetServer:
         """Delete old entries that all connected machines have, and that their writers have."""
         self._run(_PRUNE, {"age": f"{KEPT_S} s"})
 
+    def forbidden_tables(self) -> list[str]:
+        """Return the tables of the fleet that the role may not read and write."""
+        return [row[0] for row in self.run(_FORBIDDEN, {"schema": self.location.schema})]
+
     def snapshot(self, columns: dict[str, list[str]]) -> Snapshot:
         """Return all rows of the tables with these columns, at one position of the log."""
         self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", {})
@@ -245,7 +257,7 @@ class FleetServer:
             cursor = self.connection.execute(text.encode(), values or None)
             return [*_results(cursor)]
         except psycopg.Error as error:
-            raise translated(error) from error
+            raise translated(error, grant=self.grant) from error
 
 
 class _Values:
