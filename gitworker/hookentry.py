@@ -168,11 +168,16 @@ def _push_commits(common_dir: str) -> int:
 
 
 def _link(root: str) -> int:
+    from gitworker.store.fleet.link_lock import take_lock
+
+    lock = take_lock(root)  # before the driver is loaded, which takes most of the start
+    if lock < 0:
+        return 0
     from gitworker.link.serve import run_link
     from gitworker.paths import StatePaths
 
     os.chdir("/")  # a long-lived process must not keep a directory in use
-    return run_link(StatePaths(root))
+    return run_link(StatePaths(root), lock)
 
 
 def _compare(common_dir: str, entry: str, commit: str) -> int:

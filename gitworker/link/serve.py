@@ -6,7 +6,6 @@ verbs sent, and reports the heartbeats of this machine's workers. It ends by its
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import selectors
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 BEAT_MS = 5_000
 FOLLOW_EVERY_MS = 500
-TRIES, TRY_EVERY_S = 10, 0.02
 PRUNE_EVERY_MS = 60_000
 IDLE_MS = 60_000
 HOLD_MAX_MS = 60_000  # a client that holds the lock for longer is cut off
@@ -243,12 +241,8 @@ class Link:
             return
 
 
-def run_link(paths: StatePaths) -> int:
-    """Serve until nobody needs the link; return 0, also at once if another link serves."""
-    lock = os.open(f"{paths.locks}/link", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    if not _take(lock):
-        os.close(lock)
-        return 0
+def run_link(paths: StatePaths, lock: int) -> int:
+    """Serve until nobody needs the link; return 0. The caller has the lock, which ends with it."""
     listener = _listen(paths.root)
     link = Link(paths, listener)
     try:
@@ -261,18 +255,6 @@ def run_link(paths: StatePaths) -> int:
         link.close()
         os.close(lock)
     return 0
-
-
-def _take(lock: int) -> bool:
-    """Take the link's lock; a hot verb that looks whether a link runs holds it for a moment."""
-    for _ in range(TRIES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            clock.sleep(TRY_EVERY_S)
-        else:
-            return True
-    return False
 
 
 def _listen(root: str) -> socket.socket:

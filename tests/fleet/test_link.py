@@ -1,5 +1,6 @@
 """The link's process: what a kill, a lost connection or a stopped server leave on each machine."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -148,6 +149,28 @@ def test_a_link_that_is_killed_while_a_command_writes(machines: list[Machine]) -
         assert all_tips(store) == {}
         write_both(store, "docs")
     require_everywhere(machines, "docs")
+
+
+def test_a_link_that_starts_is_waited_for(machines: list[Machine]) -> None:
+    """Commands start no second link beside one that starts, and one in its place if it is dead."""
+    one, _ = machines
+    one.kill_link()
+    done = threading.Event()
+
+    def write() -> None:
+        with one.open() as store:
+            write_both(store, "auth")
+        done.set()
+
+    with open(one.root / "locks" / "link", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer = threading.Thread(target=write)
+        writer.start()
+        seen = {one.link_pid() for _ in range(20) if not done.wait(0.05)}
+    assert seen == {None}
+    assert done.wait(30)
+    writer.join()
+    require_everywhere(machines, "auth")
 
 
 def test_a_command_that_is_killed_while_it_holds_the_lock(machines: list[Machine]) -> None:

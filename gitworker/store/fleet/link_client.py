@@ -21,11 +21,12 @@ from gitworker.errors import (
     Unavailable,
 )
 from gitworker.processes.jobs import start_job
+from gitworker.store.fleet.link_lock import is_held
 
 SOCKET = "link.sock"
 UNKNOWN = "fleet_unknown"
 START_WAIT_MS = 15_000
-START_AGAIN_MS = 2_000  # a link that was ending, or was killed, did not serve
+START_AGAIN_MS = 500  # a link that has no lock after so long was killed
 ANSWER_WAIT_S = 30.0
 WAIT_S = 1.0
 _RETRY_S = 0.02
@@ -163,7 +164,7 @@ def connect_link(root: str) -> socket.socket:
             now = clock.monotonic_ms()
             if now > last_ms:
                 raise _not_running(error) from error
-            if now >= start_ms:
+            if now >= start_ms and not is_held(root):
                 start_job("link", root)
                 start_ms = now + START_AGAIN_MS
             clock.sleep(_RETRY_S)
