@@ -18,7 +18,8 @@ from gitworker.store.fleet.changes import from_json, to_json
 from gitworker.store.fleet.link_client import UNKNOWN, lost
 from gitworker.store.fleet.link_replica import LinkReplica
 from gitworker.store.fleet.replica import LogEntry
-from gitworker.store.postgres.errors import SERVER_UNAVAILABLE
+from gitworker.store.postgres.errors import DENIED, NEWER, SERVER_UNAVAILABLE
+from gitworker.store.postgres.migrations import bring_forward
 from gitworker.store.postgres.server import ENTRIES_AT_ONCE, FleetServer, NewEntry
 from gitworker.store.records.runs import open_runs
 
@@ -50,6 +51,7 @@ class FleetConnection:
         self._read_ms = 0
         # Others have changed workers, which a job has to follow; a killed link may have left some.
         self.is_behind = not self.replica.is_followed()
+        self.is_outdated = False  # a newer program has migrated the fleet
         self.now_ms = 0  # the server's clock, when it was last asked
 
     def fileno(self) -> int:
@@ -80,7 +82,10 @@ class FleetConnection:
             }  # fmt: skip
 
     def has_left(self) -> bool:
-        """Return whether this machine has left the fleet of this connection, or joined another."""
+        """Return whether this machine has left the fleet of this connection, or joined another.
+
+        Also if a newer program has migrated the replica: it starts a link of its own.
+        """
         return not self.replica.belongs()
 
     def has_work(self) -> bool:
@@ -217,7 +222,7 @@ class FleetConnection:
         self.now_ms = begun.now_ms
         while True:
             position = self.replica.position
-            if begun.oldest > position + 1:
+            if begun.oldest > position + 1 or self.replica.is_migrated():
                 own = server.own_entries(self.machine, position)
                 self.replica.replace(server.snapshot, own=own)
                 self.is_behind = True
@@ -257,6 +262,7 @@ class FleetConnection:
             raise _unreachable(self._failure)
         try:
             self._server = FleetServer(self.replica.location, name=f"gitworker link {self.machine}")
+            bring_forward(self._server)
         except GitWorkerError as error:
             self._lose(error)
             raise _unreachable(error) from error
@@ -272,6 +278,7 @@ class FleetConnection:
         self._server = None
         self._failed_ms = clock.monotonic_ms()
         self._failure = error if isinstance(error, Unavailable) else None
+        self.is_outdated = error.code == NEWER
 
     def _watched(self, server: FleetServer) -> _Watched:
         return _Watched(self, server)
@@ -298,13 +305,14 @@ class _Watched:
         if error is None:
             return
         self._server.cancel()
-        if isinstance(error, Unavailable) and error.code == SERVER_UNAVAILABLE:
+        if isinstance(error, Unavailable) and error.code in (SERVER_UNAVAILABLE, NEWER):
             self._connection._lose(error)
             raise _unreachable(error) from error
 
 
 def _unreachable(error: GitWorkerError | None) -> Unavailable:
-    why = f": {error.message}" if error is not None else ""
-    return Unavailable(
-        f"the fleet cannot be reached{why}", "git worker fleet status", code=UNREACHABLE
-    )
+    why, hint = "", "git worker fleet status"
+    if error is not None:
+        why = f": {error.message}"
+        hint = error.hint or hint if error.code in (NEWER, DENIED) else hint
+    return Unavailable(f"the fleet cannot be reached{why}", hint, code=UNREACHABLE)

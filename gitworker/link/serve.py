@@ -102,6 +102,8 @@ class Link:
     def _is_done(self) -> bool:
         if self._connection.has_left() or not os.path.exists(self._connection.paths.database):
             return True
+        if self._connection.is_outdated and not self._clients:
+            return True  # the next link may be that of a newer program
         idle_ms = clock.monotonic_ms() - self._last_use_ms
         if self._clients or idle_ms < IDLE_MS:
             return False

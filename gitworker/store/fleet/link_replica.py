@@ -13,6 +13,7 @@ from gitworker.store.fleet.replica import (
     find_location,
     find_position,
     is_followed,
+    is_migrated,
     replace_shared_rows,
     unguarded,
 )
@@ -49,6 +50,10 @@ class LinkReplica(Database):
     def belongs(self) -> bool:
         """Return whether the store is still that of this machine of this fleet."""
         return belongs_to(self, self.machine, self.location)
+
+    def is_migrated(self) -> bool:
+        """Return whether the shared rows have to be read again, since bus.db was migrated."""
+        return is_migrated(self)
 
     def apply(self, entries: Iterable[LogEntry]) -> None:
         """Bring the replica forward; entries that it has already are left out."""

@@ -15,6 +15,7 @@ import apsw
 from gitworker.errors import Unavailable
 from gitworker.store.fleet.changes import apply_changes, column_names
 from gitworker.store.fleet.rules_tables import OWN_COLUMNS, is_shared
+from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MACHINE, POSITION, LOCATION = "fleet_machine", "fleet_position", "fleet_location"
 JOINING, FOLLOWED = "fleet_joining", "fleet_followed"
+SCHEMA = "fleet_schema"  # the version at which all shared rows were read last
 _PREFIX = "fleet_guard_"
 _SET = (
     "INSERT INTO meta (key, value) VALUES (:key, :value)"
@@ -71,8 +73,20 @@ def find_location(database: Database) -> str:
 
 
 def belongs_to(database: Database, machine: str, location: str) -> bool:
-    """Return whether the store is the replica of a machine in the fleet at a location."""
-    return (_find(database, MACHINE), _find(database, LOCATION)) == (machine, location)
+    """Return whether the store is the replica of a machine in the fleet at a location.
+
+    And of the version that this program knows.
+    """
+    found = [_find(database, key) for key in (MACHINE, LOCATION, "gitworker_schema")]
+    return found == [machine, location, str(SCHEMA_VERSION)]
+
+
+def is_migrated(database: Database) -> bool:
+    """Return whether the replica was migrated after its shared rows were read.
+
+    A migration here and the one on the server may have seen other rows.
+    """
+    return _find(database, SCHEMA) != str(SCHEMA_VERSION)
 
 
 def _find(database: Database, key: str) -> str:
@@ -150,6 +164,7 @@ def replace_shared_rows(
     with unguarded(database), database.write(durable=False):
         _require_machine(database)
         fill_shared_tables(database, columns, found)
+        _set_guards(database)
         for entry in own:
             apply_changes(database, entry.own)
 
@@ -176,6 +191,7 @@ def fill_shared_tables(database: Database, columns: Columns, found: Snapshot) ->
     for table, rows in kept.items():
         _restore_own_columns(database, table, rows)
     set_position(database, found.position)
+    database.execute(_SET, {"key": SCHEMA, "value": str(SCHEMA_VERSION)})
 
 
 def _restore_own_columns(database: Database, table: str, rows: Iterable[Row]) -> None:
@@ -204,6 +220,12 @@ def become_replica(database: Database, machine: str, location: str) -> None:
     """Mark the store as the replica of a machine, in the caller's transaction."""
     database.execute(_SET, {"key": MACHINE, "value": machine})
     database.execute(_SET, {"key": LOCATION, "value": location})
+    _set_guards(database)
+
+
+def _set_guards(database: Database) -> None:
+    """Let the guards fit the tables, which a migration may have changed."""
+    _drop_guards(database)
     for table in shared_tables(database):
         for text in _guards(database, table):
             database.execute(text)
@@ -224,10 +246,14 @@ def note_joining(database: Database) -> str:
 
 def end_replica(database: Database) -> None:
     """Make the store one of its own again, in the caller's transaction."""
+    _drop_guards(database)
+    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED, SCHEMA):
+        database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
+
+
+def _drop_guards(database: Database) -> None:
     for row in database.execute(_OUR_TRIGGERS):
         database.execute(f"DROP TRIGGER {row['name']}")
-    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED):
-        database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
 
 
 def _guards(database: Database, table: str) -> Iterator[str]:
@@ -239,4 +265,4 @@ def _guards(database: Database, table: str) -> Iterator[str]:
     of = f" OF {', '.join(columns)}" if own else ""
     for event in ("INSERT", f"UPDATE{of}", "DELETE"):
         name = f"{_PREFIX}{table}_{event.split()[0].lower()}"
-        yield f"CREATE TRIGGER IF NOT EXISTS {name} BEFORE {event} ON {table} BEGIN {refuse}; END"
+        yield f"CREATE TRIGGER {name} BEFORE {event} ON {table} BEGIN {refuse}; END"

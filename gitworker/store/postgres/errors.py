@@ -11,6 +11,7 @@ from gitworker.store.postgres.rules_dialect import REFUSED_STATE
 
 CONFLICT = "conflict"
 LOCK_TIMEOUT = "55P03"
+NEWER = "newer_schema"
 DENIED, FULL = "permission_denied", "server_full"
 SERVER_UNAVAILABLE = "server_unavailable"  # the code if the connection is lost or was not made
 NO_TABLE = ("3F000", "42P01")  # so it is called, too, if a role may not use the schema
@@ -86,7 +87,7 @@ def require_same_version(found: str, known: int, schema: str) -> None:
     raise Unavailable(
         f"the schema {schema} has version {found}; this gitworker knows {known}",
         "pip install --upgrade gitworker" if is_newer else "git worker doctor",
-        code="newer_schema" if is_newer else "older_schema",
+        code=NEWER if is_newer else "older_schema",
     )
 
 

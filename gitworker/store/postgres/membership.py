@@ -15,8 +15,8 @@ from gitworker.store.postgres.errors import (
     foreign_schema,
     incomplete,
     no_rights,
-    require_same_version,
 )
+from gitworker.store.postgres.migrations import migrate
 from gitworker.store.postgres.schema import LEGAL, guards_script, tables_script
 from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 
@@ -55,13 +55,11 @@ class NewMachine(NamedTuple):
 
 
 def begin_schema(server: FleetServer) -> None:
-    """Begin a transaction with the lock; make a missing schema, check the version of another."""
+    """Begin a transaction with the lock; make a missing schema, migrate or refuse another."""
     server.begin_alone()
     if server.run("SELECT to_regclass('fleet_log')")[0][0] is None:
         _make_schema(server)
-    found = server.run("SELECT value FROM meta WHERE key = 'gitworker_schema'")
-    known = str(found[0][0]) if found else "none"
-    require_same_version(known, SCHEMA_VERSION, server.location.schema)
+    migrate(server)
 
 
 def _make_schema(server: FleetServer) -> None:

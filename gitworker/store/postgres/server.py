@@ -12,14 +12,16 @@ import psycopg
 
 from gitworker.store.fleet.changes import DELETE, INSERT, from_json, to_json
 from gitworker.store.fleet.replica import LogEntry, Snapshot
-from gitworker.store.postgres.errors import grant_of, translated
+from gitworker.store.postgres.errors import grant_of, require_same_version, translated
 from gitworker.store.postgres.location import Location, parse_location
+from gitworker.store.postgres.migrations import MIGRATIONS
 from gitworker.store.postgres.rules_dialect import WRITER_SETTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gitworker.store.fleet.changes import Cell, RowChange
+    from gitworker.store.postgres.migrations import Migration
 
 LOCK_WAIT_MS = 20_000
 HOLD_MAX_MS = 75_000  # the server ends the transaction of a machine that has gone, with its lock
@@ -48,7 +50,9 @@ WHERE relkind = 'r' AND nspname = %(schema)s AND NOT (has_schema_privilege(n.oid
     AND has_table_privilege(pg_class.oid, 'SELECT') AND has_table_privilege(pg_class.oid, 'INSERT')
     AND has_table_privilege(pg_class.oid, 'UPDATE') AND has_table_privilege(pg_class.oid, 'DELETE'))
 ORDER BY relname"""
-_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_HEAD = """
+SELECT COALESCE(MIN(position), 0), (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+    (SELECT value FROM meta WHERE key = 'gitworker_schema') FROM fleet_log"""
 
 
 class Begun(NamedTuple):
@@ -75,8 +79,10 @@ class FleetServer:
     """
 
     def __init__(
-        self, text: str, *, name: str = "gitworker", lock_wait_ms: int = LOCK_WAIT_MS
-    ) -> None:
+        self, text: str, *, name: str = "gitworker", lock_wait_ms: int = LOCK_WAIT_MS,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:  # fmt: skip
+        self.migrations, self.version = migrations, migrations[-1].version
         self.location: Location = parse_location(text)
         try:
             self.connection = psycopg.connect(
@@ -131,10 +137,8 @@ class FleetServer:
 
     def begin(self, after: int) -> Begun:
         """Take the fleet's lock and return what was written after a position."""
-        text = f"BEGIN; SET LOCAL {WRITER_SETTING} = 'on'; {self._lock}; {_ENTRIES};"
-        return self._begun(
-            f"{text} SELECT COALESCE(MIN(position), 0) FROM fleet_log; {_NOW}", after
-        )
+        text = f"BEGIN; SET LOCAL {WRITER_SETTING} = 'on'; {self._lock}; {_ENTRIES}; {_HEAD}"
+        return self._begun(text, after)
 
     def begin_alone(self) -> None:
         """Begin a transaction with the lock, also if the schema does not exist yet."""
@@ -142,18 +146,13 @@ class FleetServer:
 
     def fetch(self, after: int) -> Begun:
         """Return what was written after a position; takes no lock."""
-        return self._begun(
-            f"{_ENTRIES}; SELECT COALESCE(MIN(position), 0) FROM fleet_log; {_NOW}", after
-        )
+        return self._begun(f"{_ENTRIES}; {_HEAD}", after)
 
     def _begun(self, text: str, after: int) -> Begun:
         results = self._run(text, {"after": after, "limit": ENTRIES_AT_ONCE})
-        entries, oldest, now = results[-3:]
-        return Begun(
-            [_entry(row) for row in entries],
-            int(oldest[0][0]),
-            int(now[0][0]),
-        )
+        entries, ((oldest, now, version),) = results[-2:]
+        require_same_version(str(version), self.version, self.location.schema)
+        return Begun([_entry(row) for row in entries], int(oldest), int(now))
 
     def commit(self, mark: str, entry: NewEntry, *, durable: bool) -> int:
         """Write the changes to the tables and to the log, and release the lock.
