@@ -51,6 +51,7 @@ def leave(session: Session) -> Left:
                 code="open_work",
             )
         record_leave(writer, machine, now=clock.now_ms())
+        crash_point("fleet-leave-before-write")
     crash_point("fleet-leave-after-write")
     end_membership(store, others_stay=others)
     return Left(machine, others)

@@ -256,7 +256,9 @@ OPERATIONS = (
 ELSEWHERE = {
     # tests/fleet/test_join.py, test_leave.py and test_link.py; a report that is not written is
     # repeated after five seconds, by the same code
-    "fleet-join-before-commit", "fleet-join-after-commit", "fleet-leave-after-write",
+    "fleet-join-before-commit", "fleet-join-after-commit",
+    "fleet-leave-before-write", "fleet-leave-after-write", "fleet-leave-before-end",
+    "fleet-leave-after-end",
     "fleet-before-commit", "fleet-after-commit", "outbox-before-commit", "outbox-after-commit",
     "beat-before-commit", "beat-after-commit",
     "review.published", "review.sent",  # tests/review/comments/test_killed.py

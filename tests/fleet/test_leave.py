@@ -13,6 +13,9 @@ from tests.store.machines import Machine, fresh_location, psql
 from tests.store.support import foreign, wait_until
 from tests.workers.world import World
 
+LAST = "after-end"
+POINTS = ("before-write", "after-write", "before-end", LAST)
+
 
 @pytest.fixture
 def machine(world: World, door: Door) -> Iterator[Machine]:
@@ -43,18 +46,73 @@ def test_a_machine_that_has_left_stands_alone(world: World, machine: Machine) ->
     assert (again.status, "in no fleet" in again.err) == (1, True)
 
 
-def test_killed(world: World, machine: Machine) -> None:
+def kill(world: World, point: str) -> None:
+    """Kill the command at a point."""
+    killed = run(world.root, "fleet", "leave", env={"GITWORKER_CRASH_AT": f"fleet-leave-{point}"})
+    assert killed.status in (-9, 137), killed
+
+
+def leave_again(world: World, point: str) -> None:
+    """Leave after a kill; after the last point the machine has left."""
+    again = run(world.root, "fleet", "leave")
+    if point == LAST:
+        assert (again.status, "in no fleet" in again.err) == (1, True), again
+    else:
+        assert again.status == 0, again
+    assert world.query("SELECT * FROM meta WHERE key LIKE 'fleet%'") == []
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed(world: World, machine: Machine, point: str) -> None:
     """After a kill the same command leaves, with all rows."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.session()
     before = rows_of(world)
-    killed = run(
-        world.root, "fleet", "leave", env={"GITWORKER_CRASH_AT": "fleet-leave-after-write"}
-    )
-    assert killed.status in (-9, 137), killed
-    ok(world.root, "fleet", "leave")
+    kill(world, point)
+    assert rows_of(world) == before
+    leave_again(world, point)
     assert rows_of(world) == before
     world.approve("auth")
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_while_others_stay(
+    world: World, machine: Machine, other: Machine, point: str
+) -> None:
+    """The others go on after a kill, and have the open tasks for themselves when it has left."""
+    ok(world.root, "task", "add", "login", "-m", "Build it")
+    kill(world, point)
+    with other.open() as store:
+        publish_message(store, NewMessage("meanwhile", "x", ts_ms=1, sender="hq"))
+    leave_again(world, point)
+    assert world.query("SELECT held FROM tasks") == [(1,)]
+    other.sync()
+    assert other.query("SELECT held FROM tasks") == [(0,)]
+    left = "SELECT id FROM machines WHERE left_at_ms IS NOT NULL"
+    assert other.query(left) == [("one",)]
+
+
+@pytest.mark.parametrize(
+    ("point", "again"), [("fleet-before-commit", True), ("fleet-after-commit", False)]
+)
+def test_the_link_is_killed(
+    world: World, machine: Machine, other: Machine, point: str, again: bool
+) -> None:
+    """The command knows whether the fleet has heard of it; if not, it is run again."""
+    machine.kill_link()
+    machine.start_link(GITWORKER_CRASH_AT=point)
+    left = run(world.root, "fleet", "leave")
+    if again:
+        assert (left.status, "connection to the fleet was lost" in left.err) == (3, True), left
+        assert world.query("SELECT value FROM meta WHERE key = 'fleet_machine'") == [("one",)]
+        other.sync()
+        assert other.query("SELECT id FROM machines WHERE left_at_ms IS NOT NULL") == []
+        ok(world.root, "fleet", "leave")
+    else:
+        assert left.status == 0, left
+    assert world.query("SELECT * FROM meta WHERE key LIKE 'fleet%'") == []
+    other.sync()
+    assert other.query("SELECT id FROM machines WHERE left_at_ms IS NOT NULL") == [("one",)]
 
 
 def test_the_link_ends(world: World, machine: Machine, other: Machine) -> None:

@@ -135,3 +135,5 @@ def end_membership(store: Store, *, others_stay: bool) -> None:
         if others_stay:
             hold_open_tasks(own)
         forget_machines(own)
+        crash_point("fleet-leave-before-end")
+    crash_point("fleet-leave-after-end")
