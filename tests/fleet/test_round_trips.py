@@ -77,3 +77,12 @@ def test_commands_need_two_round_trips(counted: World) -> None:
     for one in REVIEWS:
         assert trips_of(counted, one) <= AT_MOST, one
     assert trips_of(counted, "merge auth") <= OF_A_LANDING
+
+
+def test_log_files_need_no_round_trip(counted: World) -> None:
+    """The files of a machine are its own: how far they are written waits for no other machine."""
+    ok(counted.root, "task", "add", "docs", "-m", "words")
+    for name in ("bus.jsonl", "transitions.jsonl"):
+        (counted.state_dir / name).unlink()
+    assert trips_of(counted, "msg export") == 0
+    assert (counted.state_dir / "transitions.jsonl").stat().st_size > 0

@@ -163,7 +163,7 @@ class Export:
 
     def record(self, after: int, size: int) -> None:
         """Record how far the file is written."""
-        with self._store.write(durable=False) as writer:
+        with self._store.write_own(durable=False) as writer:
             record_log_position(writer, self._log, LogPosition(after, size, self._boot))
             if self._log == BUS:
                 record_exported_seq(writer, after)
