@@ -39,7 +39,7 @@ SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix fixt
 GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
 	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
 # The suites of use cases that pass in a fleet, too.
-IN_FLEET := tests/claims tests/landing tests/review tests/tasks
+IN_FLEET := tests/bus tests/claims tests/landing tests/review tests/tasks
 # The factor GITWORKER_TEST_SCALE of the crash, scale and differential suites.
 SCALE ?= 10
 

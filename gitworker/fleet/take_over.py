@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gitworker.errors import Conflict, GitWorkerError
+from gitworker.errors import Conflict, GitWorkerError, NotFound
 from gitworker.journal.undo.restore import path_exists
 from gitworker.lifecycle.rules_take_up import is_at_work
 from gitworker.lifecycle.state_files import publish_views
@@ -44,7 +44,14 @@ def take_over(session: Session, worker: Worker) -> Worker:
             f"git worker stop {name}   # or wait for it: git worker wait {name}",
             code="at_work_elsewhere",
         )
-    bring_branches(session, [worker])
+    try:
+        bring_branches(session, [worker])
+    except NotFound as error:
+        raise NotFound(
+            f"{error.message}, so its commits are there only",
+            f"git worker cancel {name}   # or, on {machine}: git worker resume {name}",
+            code=error.code,
+        ) from error
     place = f"{session.worktree_root}/{worker.task}"
     with hold(session.worktree_lock, name="worktree"):
         admin_dir = _make(session, worker, place)

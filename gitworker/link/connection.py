@@ -146,11 +146,22 @@ class FleetConnection:
         crash_point(f"{of}-after-commit")
         entry = LogEntry(position, self.machine, changes, from_json(own))
         if self.replica.position == position - 1:
-            self.replica.apply([entry])
+            self._apply_own(entry)
             self._show([entry])
         else:
             self.catch_up(fresh=True)
         return position
+
+    def _apply_own(self, entry: LogEntry) -> None:
+        """Apply a change that the fleet has; say so if that is not possible, on a full disk."""
+        try:
+            self.replica.apply([entry])
+        except Unavailable as error:
+            raise Unavailable(
+                f"the fleet has the change, but bus.db here has not yet: {error.message}",
+                error.hint,
+                code=error.code,
+            ) from error
 
     def _position_of(self, mark: str, error: GitWorkerError) -> int:
         """Ask a new connection whether an entry was written; raise what is to be said if not."""

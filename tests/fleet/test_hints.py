@@ -148,6 +148,17 @@ def test_not_pushed(world: World, machine: Machine, location: str, tmp_path: Pat
     assert "has not pushed" in run(world.root, "diff", "auth").err
 
 
+def test_taking_over_what_was_not_pushed(
+    world: World, machine: Machine, location: str, tmp_path: Path
+) -> None:
+    """A worker whose branch was never pushed cannot be taken over; it can be cancelled here."""
+    join(world, location)
+    world.spawn("auth", "login")
+    add_remote(world, tmp_path)
+    move_worker(world, location)
+    assert "its commits are there only" in run(world.root, "resume", "auth").err
+
+
 def test_a_branch_of_the_same_name(
     world: World, machine: Machine, location: str, tmp_path: Path
 ) -> None:
