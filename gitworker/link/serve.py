@@ -67,6 +67,7 @@ class Link:
         self._server_fd = -1
         self._clients: set[Client] = set()
         self._holder: Client | None = None
+        self._is_due = False  # a local change, which may be a message to publish
         self._waiting: deque[Client] = deque()
         self._last_use_ms = self._last_beat_ms = clock.monotonic_ms()
         self._last_beat_ms -= BEAT_MS
@@ -219,6 +220,8 @@ class Link:
     def _tend(self) -> None:
         """Do what is due: cut off a holder, read news, publish, report heartbeats."""
         now = clock.monotonic_ms()
+        # Read before anything can return: an event that stays unread ends each wait at once.
+        self._is_due = self._waker.changed() or self._is_due
         holder = self._holder
         if holder is not None:
             if now - holder.began_ms > HOLD_MAX_MS:
@@ -230,8 +233,9 @@ class Link:
         try:
             if self._connection.has_news():
                 self._connection.catch_up(fresh=True)
-            if self._waker.changed():
+            if self._is_due:
                 publish_outbox(self._connection)
+                self._is_due = False
             if now - self._last_beat_ms >= BEAT_MS:
                 self._last_beat_ms = now
                 self._connection.report()
