@@ -19,7 +19,7 @@ from gitworker.store.fleet.link_client import UNKNOWN, lost
 from gitworker.store.fleet.link_replica import LinkReplica
 from gitworker.store.fleet.replica import LogEntry
 from gitworker.store.postgres.errors import DENIED, NEWER, SERVER_UNAVAILABLE
-from gitworker.store.postgres.migrations import bring_forward
+from gitworker.store.postgres.migrate import bring_forward
 from gitworker.store.postgres.server import ENTRIES_AT_ONCE, FleetServer, NewEntry
 from gitworker.store.records.runs import open_runs
 

@@ -16,7 +16,7 @@ from gitworker.store.postgres.errors import (
     incomplete,
     no_rights,
 )
-from gitworker.store.postgres.migrations import migrate
+from gitworker.store.postgres.migrate import migrate
 from gitworker.store.postgres.schema import LEGAL, guards_script, tables_script
 from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 

@@ -11,7 +11,8 @@ from gitworker.errors import UNREACHABLE, Unavailable
 from gitworker.link.connection import FleetConnection
 from gitworker.paths import StatePaths
 from gitworker.store.messages.mailbox import NewMessage, publish_message
-from gitworker.store.postgres.migrations import MIGRATIONS, Migration, bring_forward
+from gitworker.store.postgres.migrate import bring_forward
+from gitworker.store.postgres.migrations import MIGRATIONS, Migration
 from gitworker.store.postgres.server import FleetServer
 from gitworker.store.sqlite import migrate
 from gitworker.store.sqlite.database import Database
