@@ -51,6 +51,7 @@ class FleetConnection:
         self._read_ms = 0
         # Others have changed workers, which a job has to follow; a killed link may have left some.
         self.is_behind = not self.replica.is_followed()
+        self.has_lines = False  # the log files are behind the replica
         self.is_outdated = False  # a newer program has migrated the fleet
         self.now_ms = 0  # the server's clock, when it was last asked
 
@@ -64,6 +65,7 @@ class FleetConnection:
         """Close both sides."""
         if self._server is not None:
             self._server.close()
+        self.export()
         self.replica.close()
 
     def state(self) -> dict[str, Any]:
@@ -249,8 +251,7 @@ class FleetConnection:
             begun = server.fetch(self.replica.position)
 
     def _show(self, entries: list[LogEntry]) -> None:
-        """Let the followers and the log files see what has arrived."""
-        from gitworker.bus.files.export import export_logs
+        """Let the followers see what has arrived."""
         from gitworker.bus.following.notify_followers import notify_followers
 
         tables = {change.table for entry in entries for change in entry.shared}
@@ -259,10 +260,18 @@ class FleetConnection:
         if any(change.table == "transitions" for entry in others for change in entry.shared):
             self.is_behind = True
         if tables & {"messages", "transitions"}:
-            with suppress(OSError, GitWorkerError):  # the next command brings them up to date
-                export_logs(self.replica, self.paths)
+            self.has_lines = True
             with suppress(OSError):
                 notify_followers(self.paths.bell)
+
+    def export(self) -> None:
+        """Bring the log files up to date, if something has arrived for them."""
+        from gitworker.bus.files.export import export_logs
+
+        if self.has_lines:
+            self.has_lines = False
+            with suppress(OSError, GitWorkerError):  # the next command does it
+                export_logs(self.replica, self.paths)
 
     def _reach(self) -> FleetServer:
         """Return the connection; without one, try again after a pause."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BEAT_MS = 5_000
 FOLLOW_EVERY_MS = 500
 PRUNE_EVERY_MS = 60_000
+EXPORT_EVERY_MS = 100
 IDLE_MS = 60_000
 HOLD_MAX_MS = 60_000  # a client that holds the lock for longer is cut off
 LISTEN, LOCAL, SERVER = "listen", "local", "server"
@@ -71,7 +72,7 @@ class Link:
         self._waiting: deque[Client] = deque()
         self._last_use_ms = self._last_beat_ms = clock.monotonic_ms()
         self._last_beat_ms -= BEAT_MS
-        self._followed_ms = self._pruned_ms = self._last_beat_ms
+        self._followed_ms = self._pruned_ms = self._exported_ms = self._last_beat_ms
 
     def serve(self) -> None:
         """Serve until nobody needs the link any more."""
@@ -98,7 +99,8 @@ class Link:
         self._connection.close()
 
     def _pause_s(self) -> float:
-        return min(1.0, self._waker.pause_s)
+        most_s = EXPORT_EVERY_MS / 1000 if self._connection.has_lines else 1.0
+        return min(most_s, self._waker.pause_s)
 
     def _is_done(self) -> bool:
         if self._connection.has_left() or not os.path.exists(self._connection.paths.database):
@@ -230,6 +232,9 @@ class Link:
         if self._connection.is_behind and now - self._followed_ms >= FOLLOW_EVERY_MS:
             self._connection.is_behind, self._followed_ms = False, now
             start_job("follow", os.path.dirname(self._connection.paths.root))
+        if now - self._exported_ms >= EXPORT_EVERY_MS:
+            self._exported_ms = now
+            self._connection.export()
         try:
             if self._connection.has_news():
                 self._connection.catch_up(fresh=True)

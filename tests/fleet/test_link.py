@@ -75,6 +75,19 @@ def test_a_change_arrives_without_a_question(machines: list[Machine]) -> None:
     assert tip_of(two) is None
 
 
+def test_the_log_files_follow(machines: list[Machine]) -> None:
+    """A link writes the log files soon after a change, also the last one before a pause."""
+    one, two = machines
+    two.start_link()
+    for number in range(3):
+        with one.open() as store:
+            publish_message(store, NewMessage(f"m{number}", "x", ts_ms=number, sender="hq"))
+    for machine in machines:
+        log = machine.root / "bus.jsonl"
+        wait_until(lambda: log.exists() and '"m2"' in log.read_text(), "the lines")  # noqa: B023
+        assert log.read_text().count("\n") == len(("m0", "m1", "m2"))
+
+
 @pytest.mark.parametrize(
     ("point", "names"), [("fleet-before-commit", []), ("fleet-after-commit", ["auth"])]
 )

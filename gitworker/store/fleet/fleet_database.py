@@ -160,10 +160,13 @@ def reserve_numbers(database: Database, own: list[RowChange]) -> bool:
     Another command may number a row before the link has repeated ours. Returns whether there are
     such numbers; they are committed with the transaction.
     """
+    inserted = [one for one in own if one.kind == INSERT]
+    if not inserted:
+        return False
     numbered = {str(row["name"]) for row in database.execute(_NUMBERED)}
     last: dict[str, int] = {}
-    for one in own:
-        if one.kind == INSERT and one.table in numbered:
+    for one in inserted:
+        if one.table in numbered:
             last[one.table] = max(last.get(one.table, 0), *(int(n or 0) for n in one.key.values()))
     if not last:
         return False

@@ -35,6 +35,9 @@ _SET = (
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+_FIND_OWNER = (
+    f"SELECT key, value FROM meta WHERE key IN ('{MACHINE}', '{LOCATION}', 'gitworker_schema')"
+)
 _OUR_TRIGGERS = (
     "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'fleet_guard_%'"
 )
@@ -77,8 +80,10 @@ def belongs_to(database: Database, machine: str, location: str) -> bool:
 
     And of the version that this program knows.
     """
-    found = [_find(database, key) for key in (MACHINE, LOCATION, "gitworker_schema")]
-    return found == [machine, location, str(SCHEMA_VERSION)]
+    found = {row["key"]: row["value"] for row in database.execute(_FIND_OWNER)}
+    return found == {
+        MACHINE: machine, LOCATION: location, "gitworker_schema": str(SCHEMA_VERSION)
+    }  # fmt: skip
 
 
 def is_migrated(database: Database) -> bool:
@@ -103,9 +108,11 @@ def apply_entries(database: Database, entries: Iterable[LogEntry]) -> None:
         for entry in entries:
             if entry.position <= position:
                 continue
-            was_followed = is_followed(database)
+            is_own = entry.machine == machine
+            moves = is_own and any(one.table == "transitions" for one in entry.shared)
+            was_followed = moves and is_followed(database)
             apply_changes(database, entry.shared)
-            if entry.machine == machine:
+            if is_own:
                 apply_changes(database, entry.own)
                 if was_followed:
                     database.execute(_SET, {"key": FOLLOWED, "value": str(_newest(database))})

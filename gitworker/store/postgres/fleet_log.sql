@@ -13,10 +13,15 @@ CREATE TABLE fleet_log (
 );
 
 CREATE FUNCTION append_to_fleet_log(machine text, mark text, shared text, own text) RETURNS bigint
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$ -- which keeps the plan of its statement
+DECLARE
+    new_position bigint;
+BEGIN
     INSERT INTO fleet_log (position, machine, mark, shared, own)
-    SELECT COALESCE(MAX(position), 0) + 1, $1, $2, $3, $4 FROM fleet_log RETURNING position
-$$;
+    SELECT COALESCE(MAX(position), 0) + 1, $1, $2, $3, $4 FROM fleet_log
+    RETURNING position INTO new_position;
+    RETURN new_position;
+END $$;
 
 -- A row that another program changes, such as psql, reaches the machines, too. The arguments of the
 -- trigger are the columns of the key.
