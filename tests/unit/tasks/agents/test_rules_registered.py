@@ -46,3 +46,11 @@ def test_words_about_a_task_that_no_agent_fits() -> None:
         "no registered agent can take it: it requires the capabilities sql, web",
         "git worker agent add --type '<type>' --capability sql --capability web <name>",
     )
+
+
+def test_words_about_a_task_whose_agents_are_on_machines_that_have_left() -> None:
+    """A task that wishes nothing still has words and a command."""
+    assert unfit_words(required=(), wish=None) == (
+        "no registered agent can take it: it has no agent on a machine that is in the fleet",
+        "git worker agent add --type '<type>' <name>",
+    )
