@@ -147,9 +147,9 @@ def test_hook_of_the_remotes(upstream: Upstream) -> None:
 
 
 def test_branch_that_is_checked_out_there(upstream: Upstream) -> None:
-    """A branch that the remote protects is reported as protected."""
+    """A remote with a checkout of the branch takes no pushes, and the error says why."""
     upstream.bare.git("config", "core.bare", "false")
-    refused(upstream, "remote_protected")
+    assert "checked out" in refused(upstream, "remote_protected").message
 
 
 def test_pre_push_hook(upstream: Upstream) -> None:

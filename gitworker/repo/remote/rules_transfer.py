@@ -27,7 +27,8 @@ class TransferCause(Enum):
         "incorrect old value provided", "remote ref updated since checkout", "reference already",
         "failed to update ref", "cannot lock ref", ".lock': File exists",
     )  # fmt: skip
-    PROTECTED = ("protected branch", "GH006", "hidden ref", "branch is currently checked out")
+    CHECKED_OUT = ("branch is currently checked out",)
+    PROTECTED = ("protected branch", "GH006", "hidden ref")
     HOOK = ("hook declined", "hook failed")
     DISK = ("No space left on device", "Disk quota exceeded", "Read-only file system")
     AUTHENTICATION = (
@@ -56,6 +57,7 @@ class TransferCause(Enum):
 
 
 CODES = {
+    TransferCause.CHECKED_OUT: "remote_protected",
     TransferCause.PROTECTED: "remote_protected",
     TransferCause.HOOK: "remote_hook_declined",
     TransferCause.DISK: "remote_disk",
@@ -68,6 +70,7 @@ CODES = {
     TransferCause.OTHER: "transfer_failed",
 }
 WORDS = {
+    TransferCause.CHECKED_OUT: "{remote} has branch {branch} checked out: it takes no push to it",
     TransferCause.PROTECTED: (
         "branch {branch} is protected on {remote}: pushes to it are not allowed"
     ),
@@ -84,6 +87,9 @@ WORDS = {
     TransferCause.OTHER: "git cannot {verb} {branch}: {remote}",
 }
 HINTS = {
+    TransferCause.CHECKED_OUT: (
+        "git remote -v   # a bare {remote} takes pushes, or one with another branch checked out"
+    ),
     TransferCause.PROTECTED: (
         "git remote -v   # an administrator of {remote} can lift the protection"
     ),

@@ -29,7 +29,10 @@ MESSAGES = [
         "remote: error: GH006: Protected branch update failed for refs/heads/main",
     ),
     (TransferCause.PROTECTED, "! [remote rejected] main -> main (protected branch hook declined)"),
-    (TransferCause.PROTECTED, "! [remote rejected] main -> main (branch is currently checked out)"),
+    (
+        TransferCause.CHECKED_OUT,
+        "! [remote rejected] main -> main (branch is currently checked out)",
+    ),
     (TransferCause.HOOK, "! [remote rejected] main -> main (pre-receive hook declined)"),
     (TransferCause.HOOK, "!\tx:refs/heads/main\t[remote rejected] (hook declined)"),
     (
