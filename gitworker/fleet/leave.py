@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Refused
+from gitworker.errors import HAS_LEFT, Refused, Unavailable
 from gitworker.fleet.join import require_quiet
 from gitworker.session import require_person
 from gitworker.store.fleet.machines import all_machines, find_open_worker, record_leave
@@ -15,6 +15,7 @@ from gitworker.tasks.agents.places import no_fleet
 
 if TYPE_CHECKING:
     from gitworker.session import Session
+    from gitworker.store.api import Store
 
 
 class Left(NamedTuple):
@@ -41,6 +42,20 @@ def leave(session: Session) -> Left:
     if machine is None:
         raise no_fleet()
     require_quiet(session)
+    try:
+        others = _record(store, machine)
+    except Unavailable as error:
+        if error.code != HAS_LEFT:
+            raise
+        with store.read() as reader:
+            others = any(one.left_at_ms is None for one in all_machines(reader))
+    crash_point("fleet-leave-after-write")
+    end_membership(store, others_stay=others)
+    return Left(machine, others)
+
+
+def _record(store: Store, machine: str) -> bool:
+    """Record that a machine has left; return whether others stay in the fleet."""
     with store.write() as writer:
         others = any(one.left_at_ms is None and one.id != machine for one in all_machines(writer))
         worker = find_open_worker(writer, machine) if others else None
@@ -52,6 +67,4 @@ def leave(session: Session) -> Left:
             )
         record_leave(writer, machine, now=clock.now_ms())
         crash_point("fleet-leave-before-write")
-    crash_point("fleet-leave-after-write")
-    end_membership(store, others_stay=others)
-    return Left(machine, others)
+    return others

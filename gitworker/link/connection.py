@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
+from gitworker.errors import HAS_LEFT, UNREACHABLE, GitWorkerError, Unavailable
 from gitworker.link.heartbeats import receive_heartbeats, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
 from gitworker.liveness.life_lock import LANDS, is_life_locked
@@ -111,10 +111,19 @@ class FleetConnection:
         return self._server is not None and not self._server.is_notified
 
     def begin(self) -> None:
-        """Take the fleet's lock and bring the replica up to date."""
+        """Take the fleet's lock and bring the replica up to date.
+
+        Raises Unavailable for a machine that has left, which was killed in the middle of that.
+        """
         server = self._reach()
         with self._watched(server):
             self._receive(server.begin(self.replica.position), server)
+            if not self.replica.is_member():
+                raise Unavailable(
+                    "this machine has left the fleet, and was killed before it had noted that",
+                    "git worker fleet leave",
+                    code=HAS_LEFT,
+                )
 
     def cancel(self) -> None:
         """Release the lock; nothing is written."""
@@ -187,10 +196,11 @@ class FleetConnection:
 
         With the fleet's lock: a lost connection may still be writing.
         """
-        self.begin()
+        server = self._reach()
         try:
-            with self._watched(self._reach()):
-                return self._reach().find_mark(mark)
+            with self._watched(server):
+                self._receive(server.begin(self.replica.position), server)
+                return server.find_mark(mark)
         finally:
             self.cancel()
 

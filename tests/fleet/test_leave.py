@@ -92,6 +92,20 @@ def test_killed_while_others_stay(
     assert other.query(left) == [("one",)]
 
 
+def test_another_machine_takes_the_name(
+    world: World, machine: Machine, other: Machine, door: Door, tmp_path: Path
+) -> None:
+    """A machine that was killed while it left writes nothing as the one that has its name now."""
+    kill(world, "after-write")
+    new = Machine(tmp_path / "new")
+    new.join(door.location, "one")
+    new.kill_link()
+    assert "has left the fleet" in run(world.root, "task", "add", "login", "-m", "Build it").err
+    other.sync()
+    assert other.query("SELECT id FROM tasks") == []
+    assert "has left the fleet" in run(world.root, "task", "add", "login", "-m", "Build it").err
+
+
 @pytest.mark.parametrize(
     ("point", "again"), [("fleet-before-commit", True), ("fleet-after-commit", False)]
 )

@@ -13,6 +13,7 @@ from gitworker.store.fleet.replica import (
     find_location,
     find_position,
     is_followed,
+    is_member,
     is_migrated,
     replace_shared_rows,
     unguarded,
@@ -46,6 +47,10 @@ class LinkReplica(Database):
     def is_followed(self) -> bool:
         """Return whether this machine has followed all that others have recorded."""
         return is_followed(self)
+
+    def is_member(self) -> bool:
+        """Return whether the machine has neither left, nor has another joined as it since."""
+        return is_member(self)
 
     def belongs(self) -> bool:
         """Return whether the store is still that of this machine of this fleet."""

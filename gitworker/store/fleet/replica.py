@@ -20,7 +20,7 @@ from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gitworker.store.api import Row
+    from gitworker.store.api import Row, Value
     from gitworker.store.fleet.changes import Cell, RowChange
     from gitworker.store.sqlite.database import Database
 
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 MACHINE, POSITION, LOCATION = "fleet_machine", "fleet_position", "fleet_location"
 JOINING, FOLLOWED = "fleet_joining", "fleet_followed"
+INCARNATION = "fleet_incarnation"  # of the machine: how often one of this name has joined
 SCHEMA = "fleet_schema"  # the version at which all shared rows were read last
 _PREFIX = "fleet_guard_"
 _SET = (
     "INSERT INTO meta (key, value) VALUES (:key, :value)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
+_FIND_INCARNATION = "SELECT incarnation FROM machines WHERE id = :machine"
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _FIND_OWNER = (
     f"SELECT key, value FROM meta WHERE key IN ('{MACHINE}', '{LOCATION}', 'gitworker_schema')"
@@ -84,6 +86,13 @@ def belongs_to(database: Database, machine: str, location: str) -> bool:
     return found == {
         MACHINE: machine, LOCATION: location, "gitworker_schema": str(SCHEMA_VERSION)
     }  # fmt: skip
+
+
+def is_member(database: Database) -> bool:
+    """Return whether the machine has neither left the fleet, nor has another joined as it since."""
+    values: dict[str, Value] = {"machine": database.fleet_machine}
+    found = database.execute(f"{_FIND_INCARNATION} AND left_at_ms IS NULL", values)
+    return bool(found) and str(found[0]["incarnation"]) == _find(database, INCARNATION)
 
 
 def is_migrated(database: Database) -> bool:
@@ -227,6 +236,8 @@ def become_replica(database: Database, machine: str, location: str) -> None:
     """Mark the store as the replica of a machine, in the caller's transaction."""
     database.execute(_SET, {"key": MACHINE, "value": machine})
     database.execute(_SET, {"key": LOCATION, "value": location})
+    (row,) = database.execute(_FIND_INCARNATION, {"machine": machine})
+    database.execute(_SET, {"key": INCARNATION, "value": str(row["incarnation"])})
     _set_guards(database)
 
 
@@ -254,7 +265,7 @@ def note_joining(database: Database) -> str:
 def end_replica(database: Database) -> None:
     """Make the store one of its own again, in the caller's transaction."""
     _drop_guards(database)
-    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED, SCHEMA):
+    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED, SCHEMA, INCARNATION):
         database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
 
 
