@@ -12,7 +12,6 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.prepare_worker import remove_landed_worktree
 from gitworker.lifecycle.rules import is_landed
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.worker import WorkerState
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.review.round_refs import keep_rounds
 from gitworker.session import Session
@@ -61,12 +60,11 @@ def _follow_elsewhere(session: Session, worker: Worker) -> None:
         return
     with suppress(GitWorkerError, OSError):
         leave_former_place(session, worker)
-    if worker.state not in (WorkerState.IN_REVIEW, WorkerState.APPROVED):
-        return
-    bring_handed_in(session, worker)
     with session.store.read() as reader:
         rounds = rounds_of(reader, worker.worker_id, worker.task_id)
-    keep_rounds(session, worker, rounds)
+    if rounds:
+        bring_handed_in(session, worker)
+        keep_rounds(session, worker, rounds)
 
 
 def _follow_target(session: Session) -> None:
