@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.branches.remote import Remote
 from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.rules import is_landed
 from gitworker.liveness.processes import occupants_of
@@ -181,7 +180,8 @@ def leave_former_place(session: Session, worker: Worker) -> None:
     places = [(place, admin) for place, admin in found if read_worktree_owner(admin) == mark]
     if not places or not session.settings.merge_remote:
         return
-    from gitworker.repo.remote.fetch import fetch_branch  # GitPython, for such a worker only
+    from gitworker.branches.remote import Remote  # both import GitPython, for such a worker only
+    from gitworker.repo.remote.fetch import fetch_branch
 
     (place, admin_dir), *_ = places
     with hold(session.worktree_lock, name="worktree"):
