@@ -20,7 +20,7 @@ def command(call: CommandLine, machine: str | None, capabilities: tuple[str, ...
 
     \b
       git worker fleet edit --capability gpu --capability cuda
-      git worker fleet edit beta --capability ''
+      git worker fleet edit beta --capability gpu
     """
     changed = call.service().edit_machine(machine, capabilities)
     words = ", ".join(changed.capabilities) or "no capabilities"
