@@ -42,6 +42,7 @@ RENDERED_BY = {
     "bus.files.retention": "service.results_repair:prune_json",
     "bus.search.search_messages": "service.results:found_json",
     "claims.leases": "observe.claim_list:claim_fields",
+    "fleet.edit": "fleet.edit:json_edited",
     "fleet.join": "fleet.join:json_joined",
     "fleet.leave": "fleet.leave:json_left",
     "fsck.doctor": "fsck.doctor:json_doctor",

@@ -55,7 +55,7 @@ def bring_branches(session: Session, workers: Iterable[Worker]) -> None:
 
 
 def bring_handed_in(session: Session, worker: Worker) -> None:
-    """Fetch the branch of a worker of another machine, unless its newest hand-in is here already.
+    """Fetch what a worker of another machine has handed in, unless it is here already.
 
     Raises the errors of `bring_branches`.
     """
@@ -64,7 +64,7 @@ def bring_handed_in(session: Session, worker: Worker) -> None:
     with session.store.read() as reader:
         newest = find_newest_round(reader, worker.worker_id, worker.task_id)
     here = find_tip(session.git, session.repository.common_dir, worker.ref)
-    if newest is None or here is None or find_missing(session.git, {newest.tip}):
+    if newest is not None and (here is None or find_missing(session.git, {newest.tip})):
         _bring(session, worker)
 
 

@@ -265,8 +265,7 @@ def note_joining(database: Database) -> str:
 def end_replica(database: Database) -> None:
     """Make the store one of its own again, in the caller's transaction."""
     _drop_guards(database)
-    for key in (MACHINE, POSITION, LOCATION, JOINING, FOLLOWED, SCHEMA, INCARNATION):
-        database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
+    database.execute("DELETE FROM meta WHERE key GLOB 'fleet_*'")
 
 
 def _drop_guards(database: Database) -> None:
