@@ -64,7 +64,9 @@ def attempt(command: Callable[[], object]) -> None:
         command()
     except GitWorkerError as error:
         refusals.append(error)
-    assert all(error.status in (1, 2, 3, 4) and error.hint for error in refusals)
+    for error in refusals:
+        assert error.status in (1, 2, 3, 4), (type(error), error)
+        assert error.hint, (type(error), error)
 
 
 def go_through_all(world: World, outside: Path, plant_in: Callable[[Path], None]) -> None:
