@@ -253,10 +253,7 @@ def reached(world: World) -> set[str]:
 
 
 def test_every_finding_is_planted_and_documented() -> None:
-    """Each code has a row in the docs, and all but three have planted damage.
-
-    Only a fleet has the third: tests/fleet/machines/test_former_places.py.
-    """
+    """Each code has a row in the docs, and all but three have planted damage."""
     folder = Path(fsck.__file__).parent
     codes = set()
     for path in (*folder.glob("checks/*.py"), folder / "registry.py"):
@@ -265,6 +262,7 @@ def test_every_finding_is_planted_and_documented() -> None:
                 codes.add(ast.unparse(node.args[0]).strip("'"))
     codes = (codes - {"code"}) | {"view_wrong", "review_wrong"}
     planted = {code for plant in PLANTS.values() for code in plant.codes}
+    # Only a fleet has worktree_left: tests/fleet/machines/test_former_places.py.
     assert codes - planted == {"database_damaged", "not_checked", "worktree_left"}
     assert len(PLANTS) >= 20
     page = (ROOT / "docs" / "undo.md").read_text()
