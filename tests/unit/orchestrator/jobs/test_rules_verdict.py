@@ -7,6 +7,7 @@ from gitworker.orchestrator.jobs.rules_verdict import (
     QaVerdict,
     evidence_text,
     flaw_of_verdict,
+    no_verdict_text,
     parse_verdict,
     qa_prompt,
 )
@@ -60,6 +61,7 @@ def test_a_verdict_without_evidence_does_not_count(output: str, flaw: str) -> No
     assert parse_verdict(output) is None
     assert flaw_of_verdict(output) == flaw
     assert flaw_of_verdict(PASS) == ""
+    assert no_verdict_text(flaw, agent="claude") == f"no valid verdict by claude: {flaw}"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from gitworker.orchestrator.turns.rules_crew import (
     Obstacle,
     Roster,
     TaskKind,
+    find_other_machine,
     has_place,
     obstacle_of,
     parse_kind,
     takers_of,
 )
-from gitworker.tasks.agents.rules_places import Place
+from gitworker.tasks.agents.rules_places import Place, Places
 
 ADA = CrewAgent("ada", "claude", ("python",), tasks=4, at_work=1)
 BOB = CrewAgent("bob", "codex", ("python", "sql"), tasks=2)
@@ -68,6 +69,25 @@ def test_who_may_take_a_task() -> None:
     assert obstacle_of(sql, ("dan",), broken) == Obstacle(
         "agent dan has failed", "git worker agent resume dan"
     )
+
+
+@pytest.mark.parametrize(
+    ("agent", "wish", "is_left"),
+    [
+        (None, None, True),  # a run of all agents, of which none has it here
+        ("ada", None, True),
+        ("ada", "eve", False),  # the task names an agent that has it itself
+        ("claude", None, True),  # not a registered one
+    ],
+)
+def test_a_task_that_is_left_to_another_machine(
+    agent: str | None, wish: str | None, is_left: bool
+) -> None:
+    """A run of one agent and a run of all leave a task that only another machine can run."""
+    eve = CrewAgent("eve", capabilities=("gpu",), machine="gamma" if agent is None else None)
+    places = Places(HERE, (Place("gamma", ("gpu",)),), frozenset({"gpu"}))
+    found = find_other_machine(TaskKind(wish, ("gpu",)), [ADA, eve], places, agent=agent)
+    assert (found is not None) is is_left
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 30))
