@@ -59,6 +59,7 @@ REST: tuple[tuple[str, ...], ...] = (
     ("assign", "auth", "t20"), ("attach", "unknown"), ("watch", "unknown"),
     ("cancel", "auth"), ("completion", "bash"), ("doctor",), ("help", "landing"),
     ("notify",), ("ui",), ("fleet", "status"), ("fleet", "join", "nowhere"), ("fleet", "leave"),
+    ("fleet", "edit", "--capability", "gpu"),
     ("hooks", "status"), ("hooks", "uninstall"), ("hooks", "install"), ("pool",),
     ("pool", "--empty"), ("recover",), ("recycle", "docs"), ("spawn", "run", "t21"),
     ("exec", "run", "--", "true"), ("claim", "take", "paths:src"), ("claim", "list"),
