@@ -162,17 +162,22 @@ def known_remotes(session: Session) -> dict[str, str]:
 def follow_remote(session: Session, tip: Oid) -> None:
     """Move the local target and its checkout forward to the remote's tip.
 
-    The caller holds the landing lock. Raises Refused, before any change, if the local target has
-    commits that the remote lacks, or if its checkout blocks the move.
+    The caller holds the landing lock. Does nothing if another command has fetched a later tip and
+    followed that meanwhile; a push that expects `tip` comes too late then. Raises Refused, before
+    any change, if the local target has commits that the remote lacks, or if its checkout blocks the
+    move.
     """
     local = find_tip(session.git, session.repository.common_dir, session.target)
     if local is None:
         raise missing_target(session)
     if local == tip:
         return
-    if not is_ancestor(session.git, local, tip):
-        raise _ahead(session, local, tip)
     name = session.settings.merge_remote
+    if not is_ancestor(session.git, local, tip):
+        seen = find_ref(session.git, tracking_ref(name, session.target))
+        if seen is not None and all(is_ancestor(session.git, one, seen) for one in (local, tip)):
+            return
+        raise _ahead(session, local, tip)
     fast_forward(
         session.git,
         ref=session.target,

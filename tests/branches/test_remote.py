@@ -385,6 +385,17 @@ def test_follow(upstream: Upstream) -> None:
     assert (upstream.world.root / "README").read_text() == "mine\n"
 
 
+def test_follow_what_another_command_has_passed(upstream: Upstream) -> None:
+    """A tip that was fetched before another command followed a later one asks for nothing."""
+    session = upstream.world.session()
+    before = upstream.remote().fetch()
+    theirs = upstream.theirs()
+    with hold(session.landing_lock, name="landing"):
+        follow_remote(session, upstream.remote().fetch())
+        follow_remote(session, before)
+    assert upstream.world.tip() == theirs
+
+
 def test_follow_with_commits_of_ones_own(upstream: Upstream) -> None:
     """A local target that is ahead is left alone, and the push that helps is named."""
     upstream.world.advance({"mine": "m\n"})
