@@ -15,7 +15,7 @@ from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.rules import is_landed
 from gitworker.liveness.processes import occupants_of
 from gitworker.model.ids import Oid, TaskId
-from gitworker.model.ref_names import BRANCHES
+from gitworker.model.ref_names import BRANCHES, branch_of, ref_of
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.refs import (
@@ -30,6 +30,7 @@ from gitworker.repo.plumbing.refs import (
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.status.checkout_status import read_status
+from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.repo.worktrees.worktree_list import find_checkout, linked_admins
 from gitworker.session import Session
 from gitworker.store.records.tips import find_tip as find_published
@@ -132,7 +133,7 @@ def _require_copy(session: Session, worker: Worker, old: Oid) -> None:
 def leave_freed_place(session: Session, worker: Worker) -> None:
     """Remove the worktree here of a worker that another machine has freed; its work is rescued.
 
-    Raises Refused while a process works there.
+    Raises Refused while a process works there, or if the place is not this repository's own.
     """
     place, admin_dir = worker.worktree, worker.admin_dir
     if worker.task_id is not None or place is None or admin_dir is None:
@@ -143,13 +144,14 @@ def leave_freed_place(session: Session, worker: Worker) -> None:
     task = TaskId(owner[1])
     with hold(session.worktree_lock, name="worktree"):
         if os.path.isdir(place):
+            require_owned(OwnershipClaim(session.repository.common_dir, place, admin_dir))
             refuse_move(session, place, admin_dir)
-            here = session.git.at(place)
+            here, own = session.git.at(place), ref_of(branch_of(worker.worker_id, task))
             branch, tip = find_head_ref(here), here.require_oid("HEAD")
             rescue(session.git, worker=worker.worker_id, task=task, tip=tip, worktree=place)
             set_aside(session, place, f"{worker.worker_id}-{task}")
-            if branch is not None:
-                delete_branch(session.git, branch, tip)
+            if branch == own:  # another one is a person's
+                delete_branch(session.git, own, tip)
         if os.path.isdir(admin_dir):
             set_aside(session, admin_dir, f"{worker.worker_id}-{task}")
     with session.store.write_own() as writer:

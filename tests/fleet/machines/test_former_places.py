@@ -33,6 +33,18 @@ def test_a_worker_that_another_machine_cancels(fleet: Fleet) -> None:
     assert not (place / "b.txt").exists()
 
 
+def test_a_branch_of_a_person_in_a_freed_worktree(fleet: Fleet) -> None:
+    """A branch that a person has checked out in the worktree stays, as does the worker's."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("spawn", "auth", "login")
+    alpha.commit("auth", "Add b", {"b.txt": "x\n"})
+    place = Path(alpha.ok("path", "auth"))
+    alpha.git("checkout", "-q", "-b", "mine", cwd=place)
+    beta.ok("cancel", "auth")
+    wait_for(lambda: not place.exists())
+    assert branches(alpha) == ["auth/login", "main", "mine"]
+
+
 def test_a_worktree_in_use_is_named(fleet: Fleet) -> None:
     """A process keeps the worktree of a cancelled task; fsck names it and removes it later."""
     alpha, beta = fleet("alpha", "beta")
