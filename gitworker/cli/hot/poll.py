@@ -9,7 +9,6 @@ from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import FLAG, split_words
 from gitworker.cli.output import OUT, answer_line, narrate
 from gitworker.errors import GitWorkerError, Unavailable
-from gitworker.store.backend import serve_fleet
 from gitworker.store.messages.mailbox import Selection
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -29,7 +28,6 @@ OPTIONS = {
 }
 LIMIT_MAX = 100_000
 WAIT_MAX_S = 86_400
-LINK_CHECK_S = 30.0
 
 
 def run_poll(words: list[str]) -> int | None:
@@ -126,8 +124,5 @@ def _wait(
             left_s = (deadline - clock.monotonic_ms()) / 1000
             if rows or left_s <= 0:
                 return rows
-            step_s = min(left_s, LINK_CHECK_S)
-            step_end = clock.monotonic_ms() + step_s * 1000
-            if not waker.wait(step_s, also={OUT: 0}) and clock.monotonic_ms() < step_end:
+            if not waker.wait(left_s, also={OUT: 0}) and clock.monotonic_ms() < deadline:
                 raise BrokenPipeError  # only a closed reader ends the wait early
-            serve_fleet(place.store)  # a link without agents ends

@@ -6,6 +6,8 @@ is checked again after growing pauses, and every 2 s anyway. Without inotify the
 the store's change mark every 25 to 250 ms. The last choice is adaptive polling, which only lets the
 caller look again after 0.2 to 2 s. See docs/design.md, "Waking followers".
 
+In a fleet, news of other machines comes by the link. Who waits starts it again if it has ended.
+
 A waker belongs to one thread: the one whose store it was given. No transaction and no cursor stays
 open while it waits.
 """
@@ -17,6 +19,7 @@ import select
 
 from gitworker import clock
 from gitworker.errors import Conflict
+from gitworker.store.fleet.link_lock import start_link
 from gitworker.store.sqlite.inotify import LOST, Inotify
 
 TYPE_CHECKING = False  # `poll --wait` is a hot verb: `typing` costs 8 ms
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Store
 
 MAX_WAIT_S = 2.0
+LINK_CHECK_MS = 2000
 # Long enough for a foreign program's commit to become visible, with a slow disk's sync.
 RECHECK_DELAYS_S = (0.0003, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512)
 VERSION_FIRST_S = 0.025
@@ -52,8 +56,10 @@ class SqliteWaker:
 
     __slots__ = (
         "_inotify",
+        "_link_due_ms",
         "_on_spool",
         "_pauses",
+        "_root",
         "_spool",
         "_step",
         "_store",
@@ -66,17 +72,20 @@ class SqliteWaker:
         store: Store,
         *,
         way: str,
+        root: str,
         inotify: Inotify | None = None,
         spool: int | None = None,
         on_spool: Callable[[], object] | None = None,
     ) -> None:
         self._store = store
         self._way = way
+        self._root = root
         self._inotify = inotify
         self._spool = spool
         self._on_spool = on_spool
         self._pauses = PAUSES[way]
         self._step = len(self._pauses) - 1 if inotify else 0
+        self._link_due_ms = 0
         self._version: int | None = None
         if way != ADAPTIVE:
             self._version = self._read_version()
@@ -120,6 +129,7 @@ class SqliteWaker:
             poll.register(fd, events)
         deadline = clock.monotonic_ms() + timeout_s * 1000
         while True:
+            self._keep_link()
             left_ms = max(0.0, deadline - clock.monotonic_ms())
             found = self._sleep(poll, min(self.pause_s * 1000, left_ms))
             if self.changed():
@@ -144,6 +154,13 @@ class SqliteWaker:
     def __exit__(self, *_: object) -> None:
         """Close the waker."""
         self.close()
+
+    def _keep_link(self) -> None:
+        """In a fleet, start the link unless it runs: it ends without use, and may be killed."""
+        now_ms = clock.monotonic_ms()
+        if self._store.fleet_machine is not None and now_ms >= self._link_due_ms:
+            start_link(self._root)
+            self._link_due_ms = now_ms + LINK_CHECK_MS
 
     def _sleep(self, poll: select.poll, pause_ms: float) -> list[tuple[int, int]]:
         if 0 < pause_ms < 1:  # poll(2) knows whole milliseconds only
@@ -204,8 +221,12 @@ def open_waker(
             inotify.watch(paths.root)
             is_watched = on_spool is not None and os.path.isdir(paths.spool)
             spool = inotify.watch(paths.spool) if is_watched else None
-            return SqliteWaker(store, way=INOTIFY, inotify=inotify, spool=spool, on_spool=on_spool)
+            return SqliteWaker(
+                store, way=INOTIFY, root=paths.root, inotify=inotify, spool=spool,
+                on_spool=on_spool,
+            )  # fmt: skip
         except OSError:  # no inotify, or the user's limit is reached
             if inotify is not None:
                 inotify.close()
-    return SqliteWaker(store, way=VERSION if VERSION in ways else ADAPTIVE)
+    way = VERSION if VERSION in ways else ADAPTIVE
+    return SqliteWaker(store, way=way, root=paths.root)

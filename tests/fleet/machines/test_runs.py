@@ -28,7 +28,7 @@ def test_tasks_are_shared_by_the_runs_of_two_machines(fleet: Fleet, tmp_path: Pa
 
 
 def test_a_run_waits_for_what_lands_on_another_machine(fleet: Fleet, tmp_path: Path) -> None:
-    """A task that waits for work in review elsewhere is done by a run that waited for it."""
+    """A run waits for work in review elsewhere, and hears of its landing if its link was killed."""
     alpha, beta = fleet("alpha", "beta")
     work = Work(tmp_path)
     waiting = f"while test -e {work.seen}/verify; do sleep 0.1; done"
@@ -43,6 +43,7 @@ def test_a_run_waits_for_what_lands_on_another_machine(fleet: Fleet, tmp_path: P
             wait_for(lambda: beta.query("SELECT 1 FROM workers WHERE state = 'APPROVED'"))
             signal.sigtimedwait([], 6.0)
             assert second.poll() is None
+            beta.kill_link()
             (work.seen / "verify").unlink()
             assert second.wait(LIMIT_S) == 0
         assert first.wait(LIMIT_S) == 0
