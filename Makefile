@@ -123,7 +123,7 @@ docs: $(READY) ## write the generated pages: command reference, settings, state 
 	$(PY) -m docs.generate
 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
-	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency tests/hostile \
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) --timeout 0 tests/crash tests/faults tests/concurrency tests/hostile \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py tests/orchestrator/test_chaos.py \
 		tests/tasks/test_queue_life.py tests/review/test_random_edits.py \
 		tests/fleet/machines/test_scale.py

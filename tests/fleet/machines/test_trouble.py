@@ -111,8 +111,10 @@ def test_links_that_are_killed(fleet: Fleet, tmp_path: Path) -> None:
     alpha, beta = fleet("alpha", "beta")
     work = Work(tmp_path)
     add_tasks(alpha, TASKS)
+    began = time.monotonic()
     with running(work, alpha, beta) as runs:
         while any(one.poll() is None for one in runs):
+            assert time.monotonic() - began < 4 * LIMIT_S, "the runs did not end"
             for one in (alpha, beta):
                 one.kill_link()
             signal.sigtimedwait([], 1.0)
