@@ -1,6 +1,7 @@
 """A hermetic environment for every test: its own HOME, git configuration, dates, locale."""
 
 import base64
+import gc
 import json
 import os
 import signal
@@ -100,6 +101,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.house)
         if suite in WHOLE:
             item.add_marker(pytest.mark.whole)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of garbage collections, a sixth of the suites' time."""
+    gc.collect()
+    gc.freeze()
 
 
 def coverage_of_children() -> dict[str, str]:

@@ -7,6 +7,7 @@ the answers with those of the installed program. A command whose environment cha
 or interpreters start (`STARTS`) is started as usual.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -126,6 +127,7 @@ def serve() -> None:
             importlib.import_module(module.name)
     program = importlib.import_module("gitworker.__main__")
     _save_coverage()
+    gc.freeze()  # a collection in a fork would copy the memory of all modules
     reports: dict[int, int] = {}
 
     def report(*_: object) -> None:
