@@ -126,7 +126,7 @@ crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times th
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) --timeout 0 tests/crash tests/faults tests/concurrency tests/hostile \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py tests/orchestrator/test_chaos.py \
 		tests/tasks/test_queue_life.py tests/review/test_random_edits.py \
-		tests/fleet/machines/test_scale.py
+		tests/fleet/machines/test_scale.py tests/fleet/machines/test_contest.py
 
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)
 	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)
