@@ -6,6 +6,7 @@ import pytest
 
 from gitworker.observe.queue.board_filter import parse_filter
 from gitworker.service.service import open_repository
+from gitworker.tui.rows.agent_rows import agent_rows
 from gitworker.tui.rows.board_rows import board_rows
 from tests.cli.kit import ok, run
 from tests.store.machines import psql
@@ -40,6 +41,19 @@ def test_machines_on_text_screens(joined: World) -> None:
     assert "beta" in ok(joined.root, "status", "--machine", "beta")
     assert "beta" in ok(joined.root, "show", "auth")
     assert run(joined.root, "show", "docs", "--json").document["elsewhere"] is None
+
+
+def test_what_is_fit_for_a_task(joined: World) -> None:
+    """The page and the terminal name capabilities, and the machine that an agent is pinned to."""
+    pytest.importorskip("starlette", reason="needs the extra `web`")
+    service = open_repository(str(joined.root))
+    service.register_agent("ada", "command", command=["true"], capabilities=["gpu"], machine="one")
+    ok(joined.root, "task", "add", "train", "--title", "Train", "--capability", "gpu")
+    rows = agent_rows(service.agents(), service.list_registered())
+    assert any("with gpu, on one only" in str(one) for one in rows)
+    with serving(joined) as page:
+        assert "with gpu, on one only" in page.see("/agents")
+        assert "<dt>capability</dt><dd>gpu</dd>" in page.see("/tasks/train")
 
 
 def test_machines_on_the_boards(joined: World) -> None:

@@ -139,11 +139,11 @@ def _has_run(room: Room) -> bool:
 def test_registered_agents(world: World) -> None:
     """p gives a registered agent no more tasks, and lets it take tasks again."""
     service = open_repository(str(world.root))
-    service.register_agent("quick", "command", command=["true"])
+    service.register_agent("quick", "command", command=["true"], capabilities=["gpu"])
 
     async def story(room: Room) -> None:
         await room.press("A", sees="quick")
-        await room.see("No agent is alive.", "0 of 1 at work")
+        await room.see("No agent is alive.", "0 of 1 at work, with gpu")
         await room.choose_item("quick")
         await room.press("enter", "o", "X", sees="no agent that runs under supervision")
         await room.press("p", sees="quick is paused")

@@ -29,6 +29,13 @@ class ShownAgent(NamedTuple):
         """Return the share of its tasks at once that are at work."""
         return self.at_work / self.agent.tasks
 
+    @property
+    def fitness(self) -> str:
+        """Return its capabilities, and the only machine that it runs on, in words; may be empty."""
+        agent = self.agent
+        words = [f"with {', '.join(agent.capabilities)}"] if agent.capabilities else []
+        return ", ".join([*words, *([f"on {agent.machine} only"] if agent.machine else [])])
+
 
 def shown_agents(reader: Reader) -> list[ShownAgent]:
     """Return every registered agent by name."""

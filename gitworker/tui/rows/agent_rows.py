@@ -70,6 +70,7 @@ def _alive(one: AgentLine) -> Iterator[Row]:
 def _registered(one: ShownAgent) -> Iterator[Row]:
     agent = one.agent
     facts = f"{agent.agent_type}, {one.at_work} of {agent.tasks} at work"
+    facts += f", {one.fitness}" if one.fitness else ""
     yield row(
         "  ", Part(agent.name, BOLD), f" {agent.state.lower()}  {facts}",
         Part(f", {agent.total_tokens:,} tokens", DIM),
