@@ -1,5 +1,6 @@
 """Worktrees and branches that are left on a machine after another one has ended their task."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,26 @@ def test_a_branch_of_a_person_in_a_freed_worktree(fleet: Fleet) -> None:
     beta.ok("cancel", "auth")
     wait_for(lambda: not place.exists())
     assert branches(alpha) == ["auth/login", "main", "mine"]
+
+
+def test_a_copied_repository_removes_no_worktree_of_the_original(fleet: Fleet) -> None:
+    """A `cp -a` copy that hears of the end of a task leaves the worktree to its own repository."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("spawn", "auth", "login")
+    alpha.commit("auth", "Add b", {"b.txt": "x\n"})
+    place = Path(alpha.ok("path", "auth"))
+    alpha.popen("pkill", "-9", "-f", "hookentry").wait()  # the original hears of nothing
+    copy = alpha.root.with_name("copy")
+    subprocess.run(["cp", "-a", alpha.root, copy], check=True)
+    beta.ok("cancel", "auth")
+    wait_for(lambda: alpha.ok("list", cwd=copy).split()[1] == "IDLE")
+    for words in (("fsck",), ("fsck", "--repair")):
+        assert "worktree_copied" in alpha.run(*words, cwd=copy).out
+    assert (place / "b.txt").exists()
+    assert branches(alpha) == ["auth/login", "main"]
+    alpha.ok("status")
+    wait_for(lambda: not place.exists())
+    assert branches(alpha) == ["main"]
 
 
 def test_a_worktree_in_use_is_named(fleet: Fleet) -> None:
