@@ -157,8 +157,10 @@ class SqliteWaker:
 
     def _keep_link(self) -> None:
         """In a fleet, start the link unless it runs: it ends without use, and may be killed."""
+        if self._store.fleet_machine is None or self._store.is_read_only:
+            return
         now_ms = clock.monotonic_ms()
-        if self._store.fleet_machine is not None and now_ms >= self._link_due_ms:
+        if now_ms >= self._link_due_ms:
             start_link(self._root)
             self._link_due_ms = now_ms + LINK_CHECK_MS
 
