@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import HAS_LEFT, UNREACHABLE, GitWorkerError, Unavailable
-from gitworker.link.heartbeats import receive_heartbeats, report_machine
+from gitworker.link.heartbeats import receive_heartbeats, receive_last_reports, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
 from gitworker.liveness.life_lock import LANDS, is_life_locked
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
@@ -245,9 +245,10 @@ class FleetConnection:
         self.now_ms = begun.now_ms
         while True:
             position = self.replica.position
-            if begun.oldest > position + 1 or self.replica.is_migrated():
+            if begun.has_gap(position) or self.replica.is_migrated():
                 own = server.own_entries(self.machine, position)
                 self.replica.replace(server.snapshot, own=own)
+                receive_last_reports(self.replica, begun.now_ms)
                 self.is_behind = True
                 begun = server.fetch(self.replica.position)
                 continue

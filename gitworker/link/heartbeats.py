@@ -13,6 +13,7 @@ from gitworker import clock
 from gitworker.store.claims import renew_claims
 from gitworker.store.fleet.machines import (
     LEASE_MS,
+    last_reports,
     own_heartbeats,
     record_foreign_heartbeat,
     record_report,
@@ -77,9 +78,25 @@ def receive_heartbeats(replica: LinkReplica, entries: Iterable[LogEntry]) -> Non
                     writer, name, age_ms=0, status="working", task=worker.task_id, progress=None
                 )
         for text in reports.values():
-            for agent, status, task, progress, age_ms in json.loads(text):
-                record_foreign_heartbeat(
-                    writer, agent, age_ms=age_ms, status=status, task=task, progress=progress
-                )
-                if age_ms < CLAIM_MS:
-                    renew_claims(writer, agent)
+            _record(writer, text)
+
+
+def receive_last_reports(replica: LinkReplica, now_ms: int) -> None:
+    """Record what the other machines with a lease have reported last, by the server's time.
+
+    After all rows were read again: the heartbeats of others are those from before.
+    """
+    with replica.unguarded_write() as writer:
+        for text, seen_at_ms in last_reports(writer, replica.machine, now=now_ms):
+            _record(writer, text, older_ms=max(0, now_ms - seen_at_ms))
+
+
+def _record(writer: Writer, text: str, *, older_ms: int = 0) -> None:
+    """Record the heartbeats of a report that is so old."""
+    for agent, status, task, progress, age_ms in json.loads(text):
+        age_ms += older_ms
+        record_foreign_heartbeat(
+            writer, agent, age_ms=age_ms, status=status, task=task, progress=progress
+        )
+        if age_ms < CLAIM_MS:
+            renew_claims(writer, agent)

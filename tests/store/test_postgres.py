@@ -198,4 +198,4 @@ def test_a_lost_connection(machine: Machine, location: str) -> None:
         assert caught.value.code == "server_unavailable"
         opened.cancel()  # which never fails
     with closing(FleetServer(location)) as again:
-        assert again.fetch(0).oldest == 1
+        assert again.fetch(0).entries[0].position == 1

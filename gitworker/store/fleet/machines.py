@@ -202,6 +202,12 @@ def own_heartbeats(reader: Reader, machine: str) -> list[OwnHeartbeat]:
     return [OwnHeartbeat(**row) for row in reader.rows("fleet.heartbeats", machine=machine)]
 
 
+def last_reports(reader: Reader, machine: str, *, now: int) -> list[tuple[str, int]]:
+    """Return the last reports of the other machines with a lease, and when they were made."""
+    rows = reader.rows("fleet.last_reports", machine=machine, now=now)
+    return [(str(row["heartbeats"]), int(row["seen_at_ms"])) for row in rows]
+
+
 def record_report(
     writer: Writer,
     machine: str,

@@ -51,16 +51,26 @@ WHERE relkind = 'r' AND nspname = %(schema)s AND NOT (has_schema_privilege(n.oid
     AND has_table_privilege(pg_class.oid, 'UPDATE') AND has_table_privilege(pg_class.oid, 'DELETE'))
 ORDER BY relname"""
 _HEAD = """
-SELECT COALESCE(MIN(position), 0), (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+SELECT COALESCE(MAX(position), 0), (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
     (SELECT value FROM meta WHERE key = 'gitworker_schema') FROM fleet_log"""
 
 
 class Begun(NamedTuple):
-    """The log after a position, the oldest position that it still has, the server's time."""
+    """The log after a position, the position of its last entry, the server's time."""
 
     entries: list[LogEntry]
-    oldest: int
+    newest: int
     now_ms: int
+
+    def has_gap(self, after: int) -> bool:
+        """Return whether entries after the position were deleted; otherwise the log has no holes.
+
+        Single ones that a machine may still need are kept, so the oldest entry tells nothing.
+        """
+        found = [one.position for one in self.entries]
+        if not found:
+            return self.newest > after
+        return found != list(range(after + 1, after + 1 + len(found)))
 
 
 class NewEntry(NamedTuple):
@@ -137,7 +147,7 @@ class FleetServer:
 
     def begin(self, after: int) -> Begun:
         """Take the fleet's lock and return what was written after a position."""
-        text = f"BEGIN; SET LOCAL {WRITER_SETTING} = 'on'; {self._lock}; {_ENTRIES}; {_HEAD}"
+        text = f"BEGIN; SET LOCAL {WRITER_SETTING} = 'on'; {self._lock}; {_HEAD}; {_ENTRIES}"
         return self._begun(text, after)
 
     def begin_alone(self) -> None:
@@ -146,13 +156,13 @@ class FleetServer:
 
     def fetch(self, after: int) -> Begun:
         """Return what was written after a position; takes no lock."""
-        return self._begun(f"{_ENTRIES}; {_HEAD}", after)
+        return self._begun(f"{_HEAD}; {_ENTRIES}", after)
 
     def _begun(self, text: str, after: int) -> Begun:
         results = self._run(text, {"after": after, "limit": ENTRIES_AT_ONCE})
-        entries, ((oldest, now, version),) = results[-2:]
+        ((newest, now, version),), entries = results[-2:]
         require_same_version(str(version), self.version, self.location.schema)
-        return Begun([_entry(row) for row in entries], int(oldest), int(now))
+        return Begun([_entry(row) for row in entries], int(newest), int(now))
 
     def commit(self, mark: str, entry: NewEntry, *, durable: bool) -> int:
         """Write the changes to the tables and to the log, and release the lock.
@@ -216,8 +226,13 @@ class FleetServer:
         return [row[0] for row in self.run(_FORBIDDEN, {"schema": self.location.schema})]
 
     def snapshot(self, columns: dict[str, list[str]]) -> Snapshot:
-        """Return all rows of the tables with these columns, at one position of the log."""
-        self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", {})
+        """Return all rows of the tables with these columns, at one position of the log.
+
+        In a transaction that was begun, the lock lets nobody write meanwhile.
+        """
+        has_lock = self.connection.info.transaction_status != IDLE
+        if not has_lock:
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", {})
         try:
             position = self._run("SELECT COALESCE(MAX(position), 0) FROM fleet_log", {})[0][0][0]
             rows = {
@@ -226,7 +241,8 @@ class FleetServer:
             }
             numbers = self._run("SELECT name, last FROM row_numbers", {})[0]
         finally:
-            self.cancel()
+            if not has_lock:
+                self.cancel()
         return Snapshot(int(position), rows, dict(numbers))
 
     def write_rows(self, table: str, columns: list[str], rows: Sequence[tuple[Cell, ...]]) -> None:

@@ -3,6 +3,10 @@ UPDATE machines SET seen_at_ms = :now, lease_until_ms = :lease_until_ms, heartbe
     position = :position, lands = :lands
 WHERE id = :machine;
 
+-- name: last_reports — what the other machines with a lease have reported last
+SELECT heartbeats, seen_at_ms FROM machines
+WHERE id <> :machine AND left_at_ms IS NULL AND lease_until_ms > :now;
+
 -- name: note_return — when this machine reported again after its lease had ended, by the server
 INSERT INTO meta (key, value)
 SELECT 'fleet_returned', CAST(:now AS TEXT) FROM machines
