@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.errors import Conflict, GitWorkerError, Unavailable
+from gitworker.errors import GitWorkerError
 from gitworker.link.connection import FleetConnection
 from gitworker.link.outbox import publish_outbox
 from gitworker.processes.jobs import start_job
@@ -248,7 +248,7 @@ class Link:
                     self._pruned_ms = now
                     self._connection.prune()
                 publish_outbox(self._connection)
-        except (Unavailable, Conflict):  # tried again; the commands report it
+        except GitWorkerError:  # tried again; the commands report it
             return
 
 

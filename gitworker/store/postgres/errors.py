@@ -11,6 +11,7 @@ from gitworker.store.postgres.rules_dialect import REFUSED_STATE
 
 CONFLICT = "conflict"
 LOCK_TIMEOUT = "55P03"
+SLEPT = "25P03"  # the server has ended a transaction in which nothing happened for too long
 NEWER = "newer_schema"
 DENIED, FULL = "permission_denied", "server_full"
 SERVER_UNAVAILABLE = "server_unavailable"  # the code if the connection is lost or was not made
@@ -71,7 +72,7 @@ def translated(error: psycopg.Error, *, grant: str = DOCTOR) -> GitWorkerError:
         return Unavailable(f"PostgreSQL: {text}", DOCTOR, code=FULL)
     if isinstance(error, psycopg.DataError) and not state:
         return Invalid(f"the text has a NUL byte: {text}")
-    if not state or state[:2] in ("08", "28", "3D", "57"):
+    if not state or state == SLEPT or state[:2] in ("08", "28", "3D", "57"):
         why = text.rpartition("failed: ")[2] or text  # without libpq's address of the server
         why = why.removeprefix("FATAL:").strip()
         code = FULL if _FULL.search(why) else SERVER_UNAVAILABLE
