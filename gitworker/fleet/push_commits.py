@@ -45,11 +45,18 @@ def push_commits(session: Session) -> None:
         set_push_failure(session.store, next(iter(failed.values()), ""))
 
 
+def _remote_of(session: Session, worker: Worker) -> str:
+    """Return the remote that a worker's branch goes to; empty without one."""
+    with suppress(GitWorkerError):
+        return choose_remote(session, worker)
+    return ""
+
+
 def find_unpushed(session: Session) -> list[Worker]:
     """Return the workers of this machine whose branches have commits that it has not pushed."""
     with session.store.read() as reader:
         found = [
-            (one, published_tips(reader, session.settings.merge_remote, one.branch)[:1])
+            (one, published_tips(reader, _remote_of(session, one), one.branch)[:1])
             for one in all_workers(reader)
             if one.branch and one.elsewhere is None and not is_landed(one.state)
         ]

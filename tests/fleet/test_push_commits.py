@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.fleet.push_commits import find_unpushed, push_commits
 from tests.cli.kit import ok, run
 from tests.fleet.test_hints import add_remote, join
 from tests.store.machines import Machine
@@ -66,3 +67,14 @@ def test_a_push_that_is_not_possible(world: World, remote: Path) -> None:
     remote.rename(away)
     commit(world, "c")
     wait_until(lambda: "commits are not pushed" in run(world.root, "doctor").out)
+
+
+def test_the_branch_has_a_remote_of_its_own(world: World, remote: Path) -> None:
+    """With several remotes the branch goes to its own one, and no job is left over."""
+    world.git("remote", "add", "other", str(remote.with_name("nowhere.git")))
+    world.git("config", "branch.auth/login.remote", "origin")
+    tip = commit(world, "a")
+    session = world.session()
+    push_commits(session)
+    assert pushed(world, remote) == tip
+    assert find_unpushed(session) == []
