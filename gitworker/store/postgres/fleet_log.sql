@@ -33,6 +33,11 @@ DECLARE
     key jsonb;
 BEGIN
     IF current_setting('gitworker.writer', true) = 'on' THEN RETURN NULL; END IF;
+    IF TG_OP = 'UPDATE' THEN -- some columns have values on their machine only
+        SELECT jsonb_object_agg(c.key, c.value) INTO row_after FROM jsonb_each(row_after) AS c
+        WHERE c.value IS DISTINCT FROM row_before -> c.key;
+        IF row_after IS NULL THEN RETURN NULL; END IF;
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('gitworker:' || TG_TABLE_SCHEMA, 0));
     SELECT jsonb_object_agg(name, row_before -> name) INTO key FROM unnest(TG_ARGV) AS name;
     PERFORM append_to_fleet_log('', gen_random_uuid()::text,

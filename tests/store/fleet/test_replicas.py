@@ -24,7 +24,7 @@ from gitworker.store.records.tips import all_tips, set_tip
 from gitworker.store.reviewing.comments import NewComment, add_comment, drop_comment, set_text
 from gitworker.store.reviewing.marks import clear_viewed, mark_viewed
 from gitworker.store.rules_leases import LeaseLength
-from gitworker.store.workers import add_worker, all_workers, find_worker
+from gitworker.store.workers import add_worker, all_workers, find_worker, set_worktree
 from tests.store.machines import Machine, NearLink, fresh_location, near_links, psql, server_rows
 from tests.store.support import SCALE
 
@@ -204,6 +204,19 @@ def test_own_rows_stay_on_their_machine(machines: list[Machine]) -> None:
         with machine.open() as store:
             assert len(all_tips(store)) == tips
             assert len(all_workers(store)) == 1
+
+
+def test_a_user_of_psql_changes_no_own_columns(machines: list[Machine], location: str) -> None:
+    """What each machine has for itself stays if another program updates a row on the server."""
+    with machines[0].open() as one, one.write() as writer:
+        add_worker(writer, "auth", 1)
+        set_worktree(writer, "auth", "/w", admin_dir="/a")
+    with psql(location) as connection:
+        connection.execute("UPDATE workers SET pr_url = 'x'")
+        connection.execute("UPDATE workers SET pr_url = 'x'")  # changes nothing
+    for machine, place in zip(machines, ("/w", None), strict=True):
+        machine.sync()
+        assert machine.query("SELECT pr_url, worktree FROM workers") == [("x", place)]
 
 
 class Overtaken(NearLink):
