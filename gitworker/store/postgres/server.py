@@ -28,6 +28,7 @@ HOLD_MAX_MS = 75_000  # the server ends the transaction of a machine that has go
 CONNECT_WAIT_S = 5
 IDLE = psycopg.pq.TransactionStatus.IDLE
 SILENCE_MS = 10_000  # a connection whose packets are not acknowledged for so long is lost
+ALIVE_EVERY_S, ALIVE_TRIES = 5, 2  # the same for one that waits for an answer
 # The size of an answer and of a statement stays bounded.
 KEPT_S = 600  # a machine that was away for so long reads the log on
 ENTRIES_AT_ONCE = 2_000
@@ -98,7 +99,8 @@ class FleetServer:
             self.connection = psycopg.connect(
                 self.location.conninfo, autocommit=True, cursor_factory=psycopg.ClientCursor,
                 application_name=name, connect_timeout=CONNECT_WAIT_S,
-                tcp_user_timeout=SILENCE_MS,
+                tcp_user_timeout=SILENCE_MS, keepalives_idle=ALIVE_EVERY_S,
+                keepalives_interval=ALIVE_EVERY_S, keepalives_count=ALIVE_TRIES,
             )  # fmt: skip
             self.is_notified = self._listen()
         except psycopg.Error as error:
