@@ -144,12 +144,9 @@ def _send_heartbeats(root: str, every_s: str) -> int:
 
 
 def _follow(common_dir: str) -> int:
-    from gitworker.fleet.follow import follow_fleet
-    from gitworker.fleet.hand_ins import make_hand_ins
+    from gitworker.fleet.follow import follow
 
-    session = _open(common_dir)
-    make_hand_ins(session)
-    follow_fleet(session)
+    follow(_open(common_dir))
     return 0
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gitworker.branches.remote import follow_remote, open_remote
-from gitworker.errors import GitWorkerError
+from gitworker.errors import Conflict, GitWorkerError
+from gitworker.fleet.hand_ins import make_hand_ins
 from gitworker.journal.prepare_worker import remove_landed_worktree
 from gitworker.lifecycle.rules import is_landed
 from gitworker.lifecycle.state_files import publish_views
@@ -26,7 +27,18 @@ from gitworker.worktrees.elsewhere import (
 )
 
 
-def follow_fleet(session: Session) -> None:
+def follow(session: Session) -> None:
+    """Make the hand-ins that were put off, and follow the others; one job does it at a time.
+
+    The link starts the job again until nothing is left, so that a job which comes too early for
+    the running one to notice its news may end at once.
+    """
+    with suppress(Conflict), hold(f"{session.paths.locks}/follow", name="follow", timeout_s=0):
+        make_hand_ins(session)
+        _follow_fleet(session)
+
+
+def _follow_fleet(session: Session) -> None:
     """Bring this machine to what the others have recorded; repeats until nothing is new.
 
     A target that cannot move, since its checkout has changes, is left to the next landing here.
@@ -73,8 +85,9 @@ def _follow_target(session: Session) -> None:
         remote = open_remote(session)
         if remote is None:
             return
+        tip = remote.fetch()  # without the lock: a network may take long
         with hold(session.landing_lock, name="landing"):
-            follow_remote(session, remote.fetch())
+            follow_remote(session, tip)
 
 
 def _remove_landed(session: Session, landed: list[Worker]) -> None:

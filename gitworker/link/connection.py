@@ -17,6 +17,7 @@ from gitworker.processes.table import is_running
 from gitworker.store.fleet.changes import from_json, to_json
 from gitworker.store.fleet.link_client import UNKNOWN, lost
 from gitworker.store.fleet.link_replica import LinkReplica
+from gitworker.store.fleet.machines import put_off_hand_ins
 from gitworker.store.fleet.replica import LogEntry
 from gitworker.store.postgres.errors import DENIED, NEWER, SERVER_UNAVAILABLE
 from gitworker.store.postgres.migrate import bring_forward
@@ -49,8 +50,8 @@ class FleetConnection:
         self._failure: Unavailable | None = None
         self._failed_ms = 0
         self._read_ms = 0
-        # Others have changed workers, which a job has to follow; a killed link may have left some.
-        self.is_behind = not self.replica.is_followed()
+        # A job has work: others have changed workers, or a hand-in was put off.
+        self.is_behind = self._has_left_work()
         self.has_lines = False  # the log files are behind the replica
         self.is_outdated = False  # a newer program has migrated the fleet
         self.now_ms = 0  # the server's clock, when it was last asked
@@ -225,7 +226,11 @@ class FleetConnection:
             report_machine(writer, self.machine, position=position, now_ms=now_ms, lands=lands)
 
         self.write(body, of="beat", durable=False)
-        self.is_behind = self.is_behind or not self.replica.is_followed()  # a job was killed
+        self.is_behind = self.is_behind or self._has_left_work()
+
+    def _has_left_work(self) -> bool:
+        """Return whether an earlier link, or a job that was killed, has left work for the job."""
+        return not self.replica.is_followed() or bool(put_off_hand_ins(self.replica))
 
     def prune(self) -> None:
         """Delete the entries that no machine needs."""

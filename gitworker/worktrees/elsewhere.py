@@ -36,7 +36,7 @@ from gitworker.session import Session
 from gitworker.store.records.tips import find_tip as find_published
 from gitworker.store.records.tips import set_tip
 from gitworker.store.reviewing.rounds import find_newest_round
-from gitworker.store.workers import Worker, set_worktree
+from gitworker.store.workers import Worker, find_worker, set_worktree
 from gitworker.worktrees.occupied import refuse_move
 from gitworker.worktrees.trashing import set_aside
 
@@ -143,6 +143,8 @@ def leave_freed_place(session: Session, worker: Worker) -> None:
         return
     task = TaskId(owner[1])
     with hold(session.worktree_lock, name="worktree"):
+        if not _is_unchanged(session, worker):
+            return  # it has a task again, perhaps at the same place
         if os.path.isdir(place):
             require_owned(OwnershipClaim(session.repository.common_dir, place, admin_dir))
             refuse_move(session, place, admin_dir)
@@ -154,8 +156,19 @@ def leave_freed_place(session: Session, worker: Worker) -> None:
                 delete_branch(session.git, own, tip)
         if os.path.isdir(admin_dir):
             set_aside(session, admin_dir, f"{worker.worker_id}-{task}")
-    with session.store.write_own() as writer:
-        set_worktree(writer, worker.worker_id, None, admin_dir=None)
+        with session.store.write_own() as writer:
+            set_worktree(writer, worker.worker_id, None, admin_dir=None)
+
+
+def _is_unchanged(session: Session, worker: Worker) -> bool:
+    """Return whether a worker still has the task, the place and the machine that were read."""
+    with session.store.read() as reader:
+        now = find_worker(reader, worker.worker_id)
+    return now is not None and _stay_of(now) == _stay_of(worker)
+
+
+def _stay_of(worker: Worker) -> tuple[str | None, ...]:
+    return worker.task_id, worker.worktree, worker.admin_dir, worker.elsewhere
 
 
 def drop_copies(session: Session, worker: Worker) -> None:
@@ -186,17 +199,26 @@ def leave_former_place(session: Session, worker: Worker) -> None:
     from gitworker.repo.remote.fetch import fetch_branch
 
     (place, admin_dir), *_ = places
+    tip = _idle_tip(session, place)
+    if tip is None:
+        return
+    git, remote = session.git.at(session.main_top), session.settings.merge_remote
+    try:  # without the lock: a network may take long
+        pushed = fetch_branch(git, remote=remote, branch=worker.branch or "")
+        is_there = is_ancestor(session.git, tip, pushed)
+    except NotFound:  # it has landed, and was deleted there
+        is_there = Remote(session, remote).has_patches_of(tip)
+    if not is_there:
+        return
     with hold(session.worktree_lock, name="worktree"):
-        if occupants_of(place) or not read_status(session.git.at(place)).is_clean:
-            return
-        tip = session.git.at(place).require_oid("HEAD")
-        git, remote = session.git.at(session.main_top), session.settings.merge_remote
-        try:
-            pushed = fetch_branch(git, remote=remote, branch=worker.branch or "")
-            is_there = is_ancestor(session.git, tip, pushed)
-        except NotFound:  # it has landed, and was deleted there
-            is_there = Remote(session, remote).has_patches_of(tip)
-        if not is_there:
-            return
-        for left in (place, admin_dir):
-            set_aside(session, left, f"{worker.worker_id}-{worker.task}")
+        if _is_unchanged(session, worker) and _idle_tip(session, place) == tip:
+            for left in (place, admin_dir):
+                set_aside(session, left, f"{worker.worker_id}-{worker.task}")
+
+
+def _idle_tip(session: Session, place: str) -> Oid | None:
+    """Return the commit of a worktree; None if a process works there, or if it has changes."""
+    here = session.git.at(place)
+    if occupants_of(place) or not read_status(here).is_clean:
+        return None
+    return here.require_oid("HEAD")

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.fleet.follow import follow
 from gitworker.link.connection import FleetConnection
 from gitworker.paths import StatePaths
+from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.store.messages.transitions import NewTransition, insert_transition
+from gitworker.store.workers import find_worker
+from gitworker.worktrees.elsewhere import leave_freed_place
 from tests.cli.kit import ok, run
 from tests.fleet.conftest import Door
 from tests.store.machines import Machine
@@ -58,6 +62,27 @@ def test_what_a_killed_link_left_is_followed(missed: World) -> None:
     assert "view_wrong" not in run(missed.root, "fsck").out
     Machine(missed.state_dir).start_link()
     wait_until(lambda: shown(missed) == "FAILED")
+
+
+def test_one_job_follows_at_a_time(missed: World) -> None:
+    """A job that finds another one at work ends at once, and leaves the work to it."""
+    session = missed.session()
+    with hold(f"{session.paths.locks}/follow", name="follow"):
+        follow(session)
+        assert shown(missed) == "ASSIGNED"
+    follow(session)
+    assert shown(missed) == "FAILED"
+
+
+def test_a_worktree_that_is_new_again_stays(missed: World) -> None:
+    """A job that read the end of a task leaves the worktree of a task that came since."""
+    session = missed.session()
+    with session.store.read() as reader:
+        ended = find_worker(reader, "auth")
+    assert ended is not None
+    assert ended.worktree is not None
+    leave_freed_place(session, ended._replace(task_id=None))
+    assert os.path.isdir(ended.worktree)
     wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
 
 

@@ -25,14 +25,19 @@ def cut_off(world: World, door: Door) -> Iterator[World]:
     Machine(world.state_dir).kill_link()
 
 
-def test_a_hand_in_is_made_later(cut_off: World, door: Door) -> None:
+@pytest.mark.parametrize("link_ends", [False, True])
+def test_a_hand_in_is_made_later(cut_off: World, door: Door, *, link_ends: bool) -> None:
     """The work is handed in once, with its note, as soon as the fleet can be reached."""
     answer = run(cut_off.root, "done", "auth", "-m", "it works")
     assert answer.status == 0, answer
     assert "is handed in later" in answer.out
     assert run(cut_off.root, "done", "auth", "-m", "it works", "--json").document["put_off"]
     assert cut_off.query(STATE) == [("WORKING",)]
+    if link_ends:
+        Machine(cut_off.state_dir).kill_link()
     door.open()
+    if link_ends:
+        Machine(cut_off.state_dir).start_link()
     wait_until(lambda: cut_off.query(STATE) == [("IN_REVIEW",)])
     wait_until(lambda: cut_off.query("SELECT COUNT(*) FROM fleet_hand_ins") == [(0,)])
     notes = cut_off.query("SELECT note FROM reviews WHERE verdict = 'requested'")
