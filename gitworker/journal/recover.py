@@ -10,7 +10,7 @@ read) stays open. It blocks only commands on the same worker or task.
 from collections.abc import Callable
 from contextlib import suppress
 
-from gitworker.errors import Conflict
+from gitworker.errors import UNREACHABLE, Conflict, Unavailable
 from gitworker.journal.finish_landing import RECORDED
 from gitworker.journal.operation_kinds import (
     FINISHED,
@@ -25,6 +25,7 @@ from gitworker.journal.settled import Settled, end_each
 from gitworker.lifecycle.state_files import catch_up
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
+from gitworker.store.backend import bring_up_to_date
 from gitworker.store.operations import Operation, find_operation, unfinished_operations
 
 
@@ -68,10 +69,26 @@ def finish_interrupted(session: Session) -> Settled:
 
 
 def finish_spawns(session: Session) -> Settled:
-    """Roll interrupted spawns and adoptions back; the caller holds the worktree lock."""
+    """Roll interrupted spawns and adoptions back; the caller holds the worktree lock.
+
+    In a fleet not before it was asked: it may have recorded one whose answer was lost.
+    """
+    if not _find_rolled_back(session):
+        return end_each(session, [], roll_back)
+    offline = bring_up_to_date(session.store)
+
+    def end(session: Session, operation: Operation) -> None:
+        if offline:
+            raise Unavailable(offline, "git worker fleet status", code=UNREACHABLE)
+        roll_back(session, operation)
+
+    return end_each(session, _find_rolled_back(session), end)
+
+
+def _find_rolled_back(session: Session) -> list[Operation]:
+    """Return the open operations that are rolled back after a kill."""
     with session.store.read() as reader:
-        pending = [o for o in unfinished_operations(reader) if o.kind in ROLLED_BACK]
-    return end_each(session, pending, roll_back)
+        return [one for one in unfinished_operations(reader) if one.kind in ROLLED_BACK]
 
 
 def require_ended(session: Session, worker: str) -> None:

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.errors import Refused
+from gitworker.errors import UNREACHABLE, GitWorkerError, Refused, Unavailable
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.paths import read_worktree_owner
@@ -42,10 +42,23 @@ def roll_back_spawn(session: Session, operation_id: int) -> None:
         )  # fmt: skip
 
 
-def give_up_spawn(session: Session, operation_id: int) -> None:
+def give_up_spawn(session: Session, operation_id: int, error: BaseException) -> None:
     """Roll back a spawn that has just failed; if that fails too, the next command does it."""
     with suppress(Exception):
-        roll_back_spawn(session, operation_id)
+        if not may_be_recorded(session, error):
+            roll_back_spawn(session, operation_id)
+
+
+def may_be_recorded(session: Session, error: BaseException) -> bool:
+    """Return whether the fleet may have recorded an operation that has failed here.
+
+    The next command asks the fleet then, before it rolls anything back.
+    """
+    if session.store.fleet_machine is None:
+        return False
+    if isinstance(error, Unavailable):
+        return error.code != UNREACHABLE
+    return not isinstance(error, GitWorkerError)  # an interrupt
 
 
 def drop_worktree(session: Session, operation: Operation) -> None:

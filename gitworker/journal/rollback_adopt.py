@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
-from gitworker.journal.rollback import drop_worktree
+from gitworker.journal.rollback import drop_worktree, may_be_recorded
 from gitworker.paths import OWNER_FILE, read_worktree_owner
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.refs import create_ref, read_refs
@@ -39,10 +39,11 @@ def roll_back_adopt(session: Session, operation_id: int) -> None:
     drop_anchors(session, [operation])
 
 
-def give_up_adopt(session: Session, operation_id: int) -> None:
+def give_up_adopt(session: Session, operation_id: int, error: BaseException) -> None:
     """Roll back an adoption that has just failed; if that fails too, the next command does it."""
     with suppress(Exception):
-        roll_back_adopt(session, operation_id)
+        if not may_be_recorded(session, error):
+            roll_back_adopt(session, operation_id)
 
 
 def release_worktree(session: Session, operation: Operation) -> None:

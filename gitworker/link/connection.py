@@ -167,7 +167,7 @@ class FleetConnection:
     def _apply_own(self, entry: LogEntry) -> None:
         """Apply a change that the fleet has; say so if that is not possible, on a full disk."""
         try:
-            self.replica.apply([entry])
+            self.replica.apply([entry], is_answer=True)
         except Unavailable as error:
             raise Unavailable(
                 f"the fleet has the change, but bus.db here has not yet: {error.message}",

@@ -95,8 +95,8 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
         number, data = _begin(session, wanted, found, ref)
         try:
             worker, setup = _carry_out(session, wanted, number, data)
-        except BaseException:
-            give_up_adopt(session, number)
+        except BaseException as error:
+            give_up_adopt(session, number, error)
             raise
     crash_point("adopt.recorded")
     publish_views(session, wanted.worker)

@@ -113,10 +113,10 @@ def spawn(session: Session, request: SpawnRequest, *, runs_setup: bool = True) -
                     now=clock.now_ms(),
                 )  # fmt: skip
                 setup = begin_setup(session, writer, worker)
-        except BaseException:
+        except BaseException as error:
             from gitworker.journal.rollback import give_up_spawn  # 15 ms, only after a failure
 
-            give_up_spawn(session, operation)
+            give_up_spawn(session, operation, error)
             raise
     crash_point("spawn.recorded")
     publish_views(session, request.worker)

@@ -60,9 +60,12 @@ class LinkReplica(Database):
         """Return whether the shared rows have to be read again, since bus.db was migrated."""
         return is_migrated(self)
 
-    def apply(self, entries: Iterable[LogEntry]) -> None:
-        """Bring the replica forward; entries that it has already are left out."""
-        apply_entries(self, entries)
+    def apply(self, entries: Iterable[LogEntry], *, is_answer: bool = False) -> None:
+        """Bring the replica forward; entries that it has already are left out.
+
+        `is_answer`: a command waits for them, which then writes its files itself.
+        """
+        apply_entries(self, entries, is_answer=is_answer)
 
     def replace(self, read: Callable[[Columns], Snapshot], *, own: Iterable[LogEntry]) -> None:
         """Replace all shared rows; `own` are this machine's entries that were not applied yet."""

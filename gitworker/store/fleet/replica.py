@@ -108,8 +108,13 @@ def _find(database: Database, key: str) -> str:
     return str(rows[0]["value"]) if rows else ""
 
 
-def apply_entries(database: Database, entries: Iterable[LogEntry]) -> None:
-    """Bring the replica forward, in one transaction; entries that it has already are left out."""
+def apply_entries(
+    database: Database, entries: Iterable[LogEntry], *, is_answer: bool = False
+) -> None:
+    """Bring the replica forward, in one transaction; entries that it has already are left out.
+
+    `is_answer`: the command that wrote them waits, and nobody has to follow them.
+    """
     machine = database.fleet_machine
     with unguarded(database), database.write(durable=False):
         _require_machine(database)
@@ -118,7 +123,7 @@ def apply_entries(database: Database, entries: Iterable[LogEntry]) -> None:
             if entry.position <= position:
                 continue
             is_own = entry.machine == machine
-            moves = is_own and any(one.table == "transitions" for one in entry.shared)
+            moves = is_own and is_answer and any(one.table == "transitions" for one in entry.shared)
             was_followed = moves and is_followed(database)
             apply_changes(database, entry.shared)
             if is_own:

@@ -1,0 +1,77 @@
+"""A command that the fleet has recorded, though its answer was lost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gitworker.errors import UNREACHABLE, Unavailable
+from gitworker.fleet.follow import follow
+from gitworker.store.fleet import fleet_database
+from gitworker.store.fleet.link_client import UNKNOWN, LinkClient
+from tests.cli.in_process import run_here
+from tests.cli.kit import ok
+from tests.store.machines import NearLink
+from tests.workers.world import World
+
+COMMANDS = (("spawn", "auth", "login"), ("adopt", "auth/login", "auth", "login"))
+
+
+class Unanswered(NearLink):
+    """A link that loses the connection after the server has recorded the change."""
+
+    def commit(self, shared: str, own: str, *, durable: bool, waits: bool = False) -> int:
+        """Write the change to the fleet alone."""
+
+        def lose(*_: object, **__: object) -> None:
+            raise Unavailable("the connection was lost", code=UNKNOWN)
+
+        assert self._connection is not None
+        self._connection.replica.apply = lose  # type: ignore[method-assign]
+        return super().commit(shared, own, durable=durable, waits=waits)
+
+
+class Offline(NearLink):
+    """A link that cannot reach the server."""
+
+    def begin(self) -> None:
+        """Refuse."""
+        raise Unavailable("the fleet cannot be reached", code=UNREACHABLE)
+
+    def sync(self) -> dict[str, Any]:
+        """Refuse."""
+        raise Unavailable("the fleet cannot be reached", code=UNREACHABLE)
+
+
+@pytest.fixture
+def joined(world: World, location: str) -> Iterator[World]:
+    """A machine of a fleet, whose link is exchanged."""
+    world.session()
+    ok(world.root, "fleet", "join", location, "--name", "one")
+    yield world
+    fleet_database.LinkClient = LinkClient  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_worktree_of_a_recorded_spawn_stays(joined: World, words: tuple[str, ...]) -> None:
+    """Neither the command nor a later one without the fleet rolls back what the fleet has."""
+    if words[0] == "adopt":
+        joined.git("branch", "auth/login")
+    fleet_database.LinkClient = Unanswered  # type: ignore[misc,assignment]
+    assert run_here(joined.root, *words).status != 0
+    fleet_database.LinkClient = Offline  # type: ignore[misc,assignment]
+    run_here(joined.root, "recover")
+    fleet_database.LinkClient = NearLink  # type: ignore[misc,assignment]
+    ok_here(joined, "recover")
+    assert joined.query("SELECT worker_id, state FROM workers") == [("auth", "ASSIGNED")]
+    assert joined.path("auth").is_dir()
+    assert joined.query("SELECT status FROM operations") == [("done",)]
+    follow(joined.session())  # a job of the link
+    ok_here(joined, "fsck")
+
+
+def ok_here(world: World, *words: str) -> str:
+    """Run a command in this process; it must succeed."""
+    answer = run_here(world.root, *words)
+    assert answer.status == 0, answer
+    return answer.out
