@@ -281,13 +281,13 @@ class FleetConnection:
                 notify_followers(self.paths.bell)
 
     def export(self) -> None:
-        """Bring the log files up to date, if something has arrived for them."""
-        from gitworker.bus.files.export import export_logs
+        """Bring the files of workers and the logs up to date, if something has arrived for them."""
+        from gitworker.bus.files.worker_files import publish_untold
 
         if self.has_lines:
             self.has_lines = False
             with suppress(OSError, GitWorkerError):  # the next command does it
-                export_logs(self.replica, self.paths)
+                publish_untold(self.replica, self.paths)
 
     def _reach(self) -> FleetServer:
         """Return the connection; without one, try again after a pause."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.store.messages.transitions import NewTransition, insert_transition
 from gitworker.store.workers import find_worker
 from gitworker.worktrees.elsewhere import leave_freed_place
+from tests.cli.forking import PROGRAM
 from tests.cli.kit import ok, run
 from tests.fleet.conftest import Door
 from tests.store.machines import Machine
@@ -58,10 +60,11 @@ def shown(world: World) -> str:
 
 def test_what_a_killed_link_left_is_followed(missed: World) -> None:
     """The next link starts the job, and fsck does not call the files wrong before."""
-    assert (missed.query("SELECT state FROM workers"), shown(missed)) == ([("FAILED",)], "ASSIGNED")
+    assert missed.query("SELECT state FROM workers") == [("FAILED",)]
+    assert missed.query(FOLLOWED) == [(0,)]
     assert "view_wrong" not in run(missed.root, "fsck").out
     Machine(missed.state_dir).start_link()
-    wait_until(lambda: shown(missed) == "FAILED")
+    wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
 
 
 def test_one_job_follows_at_a_time(missed: World) -> None:
@@ -69,9 +72,9 @@ def test_one_job_follows_at_a_time(missed: World) -> None:
     session = missed.session()
     with hold(f"{session.paths.locks}/follow", name="follow"):
         follow(session)
-        assert shown(missed) == "ASSIGNED"
+        assert missed.query(FOLLOWED) == [(0,)]
     follow(session)
-    assert shown(missed) == "FAILED"
+    assert missed.query(FOLLOWED) == [(1,)]
 
 
 def test_a_worktree_that_is_new_again_stays(missed: World) -> None:
@@ -101,3 +104,19 @@ def test_a_wrong_file_of_this_machine_is_found(missed: World) -> None:
     wait_until(lambda: missed.query(FOLLOWED) == [(1,)])
     (missed.state_dir / "workers" / "docs.json").write_text('{"state": "IDLE"}')
     assert "view_wrong" in run(missed.root, "fsck").out
+
+
+def test_what_a_killed_command_left_is_followed(world: World, location: str) -> None:
+    """The link brings the files of workers up to date with the logs, before which they come."""
+    world.session()
+    ok(world.root, "fleet", "join", location, "--name", "one")
+    here = Machine(world.state_dir)
+    here.start_link()
+    env = {**os.environ, "GITWORKER_CRASH_AT": "spawn.recorded"}
+    words = [str(PROGRAM), "spawn", "auth", "login"]
+    assert subprocess.run(words, cwd=world.root, env=env, check=False).returncode == -9
+    log = world.state_dir / "transitions.jsonl"
+    wait_until(lambda: log.exists() and "auth" in log.read_text())
+    assert shown(world) == "ASSIGNED"
+    ok(world.root, "fsck")
+    here.kill_link()
