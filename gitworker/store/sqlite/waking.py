@@ -19,7 +19,6 @@ import select
 
 from gitworker import clock
 from gitworker.errors import Conflict
-from gitworker.store.fleet.link_lock import start_link
 from gitworker.store.sqlite.inotify import LOST, Inotify
 
 TYPE_CHECKING = False  # `poll --wait` is a hot verb: `typing` costs 8 ms
@@ -161,6 +160,8 @@ class SqliteWaker:
             return
         now_ms = clock.monotonic_ms()
         if now_ms >= self._link_due_ms:
+            from gitworker.store.fleet.link_lock import start_link  # only in a fleet
+
             start_link(self._root)
             self._link_due_ms = now_ms + LINK_CHECK_MS
 
