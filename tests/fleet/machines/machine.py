@@ -121,9 +121,10 @@ class Machine:
         """Return whether this clone's target is where the other's is."""
         return self.git("rev-parse", "main") == other.git("rev-parse", "main")
 
-    def kill_link(self) -> None:
-        """Kill the link with -9."""
-        self.popen("sh", "-c", "kill -9 $(pgrep -f 'hookentry link')", stderr=-3).wait(LIMIT_S)
+    def kill_link(self, *, older_s: int = 0) -> None:
+        """Kill the link with -9, if it has lived for so many seconds."""
+        find = f"pgrep --older {older_s} -f 'hookentry link'"
+        self.popen("sh", "-c", f"kill -9 $({find})", stderr=-3).wait(LIMIT_S)
 
 
 @contextmanager
