@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import HAS_LEFT, Refused, Unavailable
+from gitworker.fleet.hand_ins import make_hand_ins
 from gitworker.fleet.join import require_quiet
 from gitworker.session import require_person
-from gitworker.store.fleet.machines import all_machines, find_open_worker, record_leave
+from gitworker.store.fleet.machines import (
+    all_machines,
+    find_open_worker,
+    publish_outgoing,
+    put_off_hand_ins,
+    record_leave,
+)
 from gitworker.store.fleet.membership import end_membership
 from gitworker.tasks.agents.places import no_fleet
 
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Store
+
+
+ALL = -1  # no limit, for SQLite
 
 
 class Left(NamedTuple):
@@ -42,6 +52,7 @@ def leave(session: Session) -> Left:
     if machine is None:
         raise no_fleet()
     require_quiet(session)
+    _hand_in(session)
     try:
         others = _record(store, machine)
     except Unavailable as error:
@@ -52,6 +63,23 @@ def leave(session: Session) -> Left:
     crash_point("fleet-leave-after-write")
     end_membership(store, others_stay=others)
     return Left(machine, others)
+
+
+def _hand_in(session: Session) -> None:
+    """Make the hand-ins that were put off, which nobody would do later.
+
+    Raises Refused if one is left.
+    """
+    make_hand_ins(session)
+    with session.store.read() as reader:
+        left = put_off_hand_ins(reader)
+    if left:
+        name = left[0].worker_id
+        raise Refused(
+            f"the work of {name} was handed in without the fleet, which does not have it yet",
+            f"git worker done {name}",
+            code="put_off",
+        )
 
 
 def _record(store: Store, machine: str) -> bool:
@@ -65,6 +93,7 @@ def _record(store: Store, machine: str) -> bool:
                 f"git worker show {worker}   # land or cancel it first",
                 code="open_work",
             )
+        publish_outgoing(writer, limit=ALL)
         record_leave(writer, machine, now=clock.now_ms())
         crash_point("fleet-leave-before-write")
     return others

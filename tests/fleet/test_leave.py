@@ -46,6 +46,29 @@ def test_a_machine_that_has_left_stands_alone(world: World, machine: Machine) ->
     assert (again.status, "in no fleet" in again.err) == (1, True)
 
 
+def test_no_other_machine_is_left(world: World, machine: Machine, other: Machine) -> None:
+    """The machines of a fleet that was left are no members of the next one."""
+    ok(world.root, "fleet", "leave")
+    assert world.query("SELECT id FROM machines") == []
+
+
+def test_what_waits_for_the_fleet_comes_first(world: World, machine: Machine, door: Door) -> None:
+    """Work that was handed in and messages that were sent without the fleet are not left behind."""
+    world.session()
+    world.spawn("auth", "login")
+    world.commit("auth", {"a": "1\n"})
+    ok(world.root, "status")
+    door.shut()
+    assert "handed in later" in ok(world.root, "done", "auth")
+    ok(world.root, "msg", "send", "x-note", "{}", "--to", "hq")
+    machine.kill_link()
+    door.open()
+    ok(world.root, "fleet", "leave")
+    assert world.query("SELECT state FROM workers") == [("IN_REVIEW",)]
+    assert world.query("SELECT COUNT(*) FROM messages WHERE type = 'x-note'") == [(1,)]
+    assert world.query("SELECT COUNT(*) FROM fleet_outbox") == [(0,)]
+
+
 def kill(world: World, point: str) -> None:
     """Kill the command at a point."""
     killed = run(world.root, "fleet", "leave", env={"GITWORKER_CRASH_AT": f"fleet-leave-{point}"})

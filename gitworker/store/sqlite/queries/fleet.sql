@@ -79,6 +79,9 @@ UPDATE workers SET machine = NULL WHERE machine IS NOT NULL;
 -- name: forget_pins — after leaving, every agent runs in this repository
 UPDATE agents SET machine = NULL WHERE machine IS NOT NULL;
 
+-- name: drop_machines — after leaving
+DELETE FROM machines;
+
 -- name: count_waiting — the number of messages that the link has to publish
 SELECT COUNT(*) AS number FROM fleet_outbox;
 
