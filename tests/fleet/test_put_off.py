@@ -1,9 +1,13 @@
 """Work that is handed in while the fleet cannot be reached."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from gitworker import clock
+from gitworker.bus.blobs import save_blob
+from gitworker.bus.files.collect_blobs import CollectedBlobs, collect_blobs
 from tests.cli.kit import ok, run
 from tests.fleet.conftest import Door
 from tests.store.machines import Machine
@@ -52,3 +56,18 @@ def test_a_hand_in_that_is_refused_later(cut_off: World, door: Door) -> None:
     wait_until(lambda: cut_off.query("SELECT COUNT(*) FROM fleet_hand_ins") == [(0,)])
     assert "the hand-in was refused" in ok(cut_off.root, "log")
     assert cut_off.query(STATE) == [("WORKING",)]
+
+
+def test_a_message_that_waits_keeps_its_content(world: World) -> None:
+    """A blob that a message needs which could not be published for days is not collected."""
+    session = world.session()
+    blobs = session.paths.blobs
+    ref = save_blob(blobs, b'"late"')
+    os.utime(f"{blobs}/{ref}", (1, 1))
+    with session.store.write_own() as writer:
+        writer.run(
+            "fleet.send", id="a", ts_ms=1, from_agent="hq", to_agent=None, type="x",
+            correlation_id=None, in_reply_to=None, payload=None, payload_ref=ref,
+        )  # fmt: skip
+    assert collect_blobs(session.store, blobs, now_ms=clock.now_ms()) == CollectedBlobs(0, 0)
+    assert os.listdir(blobs) == [ref]

@@ -35,7 +35,9 @@ SELECT name, sql FROM sqlite_schema WHERE type = 'trigger';
 -- name: blob_refs — large payloads that messages and dead letters name
 SELECT payload_ref AS ref, 'message ' || seq AS place FROM messages WHERE payload_ref IS NOT NULL
 UNION ALL
-SELECT payload_ref, 'dead letter ' || id FROM dead_letters WHERE payload_ref IS NOT NULL;
+SELECT payload_ref, 'dead letter ' || id FROM dead_letters WHERE payload_ref IS NOT NULL
+UNION ALL
+SELECT payload_ref, 'message ' || id FROM fleet_outbox WHERE payload_ref IS NOT NULL;
 
 -- name: set_data — replace the data of an operation
 UPDATE operations SET data = :data WHERE id = :id;

@@ -98,8 +98,10 @@ SELECT DISTINCT CAST(payload_ref AS TEXT) AS ref
 FROM (SELECT payload_ref FROM messages WHERE seq > :after AND seq <= :until) AS found
 WHERE payload_ref IS NOT NULL;
 
--- name: dead_blob_refs — the blobs that dead letters refer to
-SELECT DISTINCT CAST(payload_ref AS TEXT) AS ref FROM dead_letters WHERE payload_ref IS NOT NULL;
+-- name: dead_blob_refs — the blobs that dead letters refer to, and messages that wait for a fleet
+SELECT CAST(payload_ref AS TEXT) AS ref FROM dead_letters WHERE payload_ref IS NOT NULL
+UNION
+SELECT CAST(payload_ref AS TEXT) FROM fleet_outbox WHERE payload_ref IS NOT NULL;
 
 -- name: free_pages — the number of unused pages of the file
 PRAGMA freelist_count;
