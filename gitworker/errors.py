@@ -6,6 +6,7 @@ refused, 2 usage, 3 conflict, 4 not found, 70 a bug in gitworker.
 
 UNREACHABLE = "fleet_unreachable"  # the code if no machine can write what all machines share
 HAS_LEFT = "fleet_left"
+BUSY = "busy"  # the code if another program has the lock for too long
 LOST = "fleet_lost"  # the code if the connection to the fleet was lost and nothing was written
 NEEDS_LINK = "needs_link"  # the code of a hot verb that must run again by way of the link
 READ_ONLY = "Read-only file system"  # the untranslated text of EROFS, from the system and from git

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
+from gitworker.agents.rounds.rules_rounds import AUTOMATIC, FIRST_PAUSE_S, pause_s
 from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
@@ -15,7 +15,7 @@ from gitworker.orchestrator.rules_next import (
     Action,
     Facts,
     SlotFacts,
-    is_at_work,
+    goes_on,
     is_free,
     is_handed_in,
     is_ready,
@@ -148,7 +148,7 @@ def read_picture(
         is_kept=queue.is_kept,
         first=first,
         machines=machines,
-        others_work=any(is_at_work(one.state) for one in others),
+        others_work=any(_goes_on(reader, one) for one in others),
         theirs=theirs,
     )
     if agent is not None:
@@ -156,6 +156,14 @@ def read_picture(
     crew = crew_of(queue.crew, queue.kinds, queue.places.here)
     facts = facts._replace(crew=queue.crew, takers=crew.takers)
     return Picture(slots, facts, queue, crew.obstacles)
+
+
+def _goes_on(reader: Reader, worker: Worker) -> bool:
+    """Return whether the work of another machine's worker goes on without a person."""
+    task = find_task(reader, worker.task_id) if worker.task_id else None
+    is_held = task is not None and needs_no_heartbeat(task.status) and task.resume_after_ms is None
+    was_rejected = worker.waits_for_author and worker.returned_by not in AUTOMATIC
+    return goes_on(worker.state, worker.stale_from, waits_for_person=is_held or was_rejected)
 
 
 def _of_others(

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
-from gitworker.errors import LOST, UNREACHABLE, Conflict
+from gitworker.errors import BUSY, LOST, UNREACHABLE, Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
@@ -22,7 +22,7 @@ FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 AT_WORK = frozenset({WorkerState.ASSIGNED, WorkerState.WORKING, WorkerState.STALE})
 DEFAULT_AGENT = "command"
 NUMBER_MAX = 6  # digits of a slot's number
-PASSING = frozenset({LIMIT, LOST, UNREACHABLE})
+PASSING = frozenset({BUSY, LIMIT, LOST, UNREACHABLE})
 CONFLICTS_MAX = 3  # starts of a task that meet another command before it is left to a person
 
 
@@ -271,6 +271,12 @@ def passes(code: str, failures: int) -> bool:
 def is_at_work(state: WorkerState) -> bool:
     """Return whether a worker has a task that its machine may give back."""
     return state in AT_WORK
+
+
+def goes_on(state: WorkerState, stale_from: WorkerState | None, *, waits_for_person: bool) -> bool:
+    """Return whether the work of another machine's worker goes on without a person."""
+    is_in_review = state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW
+    return is_at_work(state) and not is_in_review and not waits_for_person
 
 
 def is_ready(status: TaskStatus) -> bool:

@@ -12,6 +12,7 @@ from gitworker.orchestrator.rules_next import (
     SlotFacts,
     Step,
     decide,
+    goes_on,
     is_at_work,
     is_free,
     is_handed_in,
@@ -277,10 +278,25 @@ def test_states_of_workers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "stale_from", "waits", "on"),
+    [
+        (W.WORKING, None, False, True), (W.WORKING, None, True, False),
+        (W.STALE, W.WORKING, False, True), (W.STALE, W.IN_REVIEW, False, False),
+        (W.IN_REVIEW, None, False, False),
+    ],
+)  # fmt: skip
+def test_work_elsewhere_that_goes_on(
+    state: WorkerState, stale_from: WorkerState | None, *, waits: bool, on: bool
+) -> None:
+    """A run waits for work of other machines, but not for people."""
+    assert goes_on(state, stale_from, waits_for_person=waits) is on
+
+
+@pytest.mark.parametrize(
     ("code", "failures", "passing"),
     [
         ("agent_limit", 9, True), ("conflict", 1, True), ("conflict", 2, True),
-        ("conflict", 3, False), ("not_found", 1, False), ("fleet_lost", 9, True),
+        ("conflict", 3, False), ("not_found", 1, False), ("fleet_lost", 9, True), ("busy", 9, True),
         ("fleet_unreachable", 9, True), ("fleet_unknown", 1, False),
     ],
 )  # fmt: skip
