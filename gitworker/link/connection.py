@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import HAS_LEFT, UNREACHABLE, GitWorkerError, Unavailable
+from gitworker.errors import HAS_LEFT, UNREACHABLE, Conflict, GitWorkerError, Unavailable
 from gitworker.link.heartbeats import receive_heartbeats, receive_last_reports, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
 from gitworker.liveness.life_lock import LANDS, is_life_locked
@@ -160,7 +160,7 @@ class FleetConnection:
         if self.replica.position == position - 1:
             self._apply_own(entry)
             self._show([entry])
-        else:
+        elif self.replica.position < position:
             self.catch_up(fresh=True)
         return position
 
@@ -181,7 +181,7 @@ class FleetConnection:
         self._failed_ms = 0
         try:
             found = self.find(mark)
-        except Unavailable as again:
+        except (Unavailable, Conflict) as again:
             raise Unavailable(
                 "the connection to the fleet was lost while it wrote; whether the change was"
                 " recorded is known as soon as PostgreSQL answers again",

@@ -235,21 +235,19 @@ class Link:
         if now - self._exported_ms >= EXPORT_EVERY_MS:
             self._exported_ms = now
             self._connection.export()
-        try:
+        with suppress(GitWorkerError):  # tried again; the commands report it
             if self._connection.has_news():
                 self._connection.catch_up(fresh=True)
-            if self._is_due:
-                publish_outbox(self._connection)
-                self._is_due = False
             if now - self._last_beat_ms >= BEAT_MS:
-                self._last_beat_ms = now
+                self._last_beat_ms, self._is_due = now, True
                 self._connection.report()
                 if now - self._pruned_ms >= PRUNE_EVERY_MS:
                     self._pruned_ms = now
                     self._connection.prune()
+        with suppress(GitWorkerError):  # by itself: a message must not keep reports back
+            if self._is_due:
                 publish_outbox(self._connection)
-        except GitWorkerError:  # tried again; the commands report it
-            return
+                self._is_due = False
 
 
 def run_link(paths: StatePaths, lock: int) -> int:

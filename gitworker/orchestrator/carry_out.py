@@ -12,7 +12,7 @@ from gitworker.agents.restart import CONTINUED, read_answers
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
 from gitworker.bus.limits.send_limits import limits_of
-from gitworker.errors import LOST, UNREACHABLE, GitWorkerError, NotFound, Refused
+from gitworker.errors import BUSY, LOST, UNREACHABLE, GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.lifecycle.stale_and_retry import expire_lost
@@ -133,7 +133,7 @@ def _start(
             agent=(*options, *prompt), env=command.env, standby=standby,
         )  # fmt: skip
     except GitWorkerError as error:
-        if error.code not in (LOST, UNREACHABLE):  # the next tick starts it
+        if error.code not in (BUSY, LOST, UNREACHABLE):  # the next tick starts it
             _give_up(session, worker, error)
         raise
 

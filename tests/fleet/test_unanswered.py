@@ -1,17 +1,21 @@
 """A command that the fleet has recorded, though its answer was lost."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from gitworker.errors import UNREACHABLE, Unavailable
+from gitworker.errors import BUSY, UNREACHABLE, Conflict, Unavailable
 from gitworker.fleet.follow import follow
+from gitworker.link.connection import FleetConnection
 from gitworker.store.fleet import fleet_database
 from gitworker.store.fleet.link_client import UNKNOWN, LinkClient
+from gitworker.store.postgres.errors import SERVER_UNAVAILABLE
+from gitworker.store.workers import add_worker
 from tests.cli.in_process import run_here
 from tests.cli.kit import ok
-from tests.store.machines import NearLink
+from tests.store.machines import Machine, NearLink
 from tests.workers.world import World
 
 COMMANDS = (("spawn", "auth", "login"), ("adopt", "auth/login", "auth", "login"))
@@ -43,6 +47,19 @@ class Offline(NearLink):
         raise Unavailable("the fleet cannot be reached", code=UNREACHABLE)
 
 
+class Occupied(NearLink):
+    """A link that finds the fleet's lock taken at first, by a machine that was cut off."""
+
+    refusals = 0
+
+    def begin(self) -> None:
+        """Refuse once."""
+        Occupied.refusals += 1
+        if Occupied.refusals == 1:
+            raise Conflict("the database is busy", code=BUSY)
+        super().begin()
+
+
 @pytest.fixture
 def joined(world: World, location: str) -> Iterator[World]:
     """A machine of a fleet, whose link is exchanged."""
@@ -68,6 +85,38 @@ def test_the_worktree_of_a_recorded_spawn_stays(joined: World, words: tuple[str,
     assert joined.query("SELECT status FROM operations") == [("done",)]
     follow(joined.session())  # a job of the link
     ok_here(joined, "fsck")
+
+
+def test_a_run_waits_for_the_lock(joined: World) -> None:
+    """What waits for the fleet also waits for a machine that was cut off with the lock."""
+    with Machine(joined.state_dir).fleet() as store:
+        store.link = Occupied(str(joined.state_dir))  # type: ignore[assignment]
+        with pytest.raises(Conflict, match="busy"), store.write():
+            pass
+        Occupied.refusals = 0
+        store.wait_for_the_fleet()
+        with store.write() as writer:
+            add_worker(writer, "docs", 1)
+    assert joined.query("SELECT worker_id FROM workers") == [("docs",)]
+
+
+def test_a_lock_that_is_taken_tells_nothing(joined: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a lost connection and a lock that is taken, nobody knows whether a change is there."""
+    with closing(FleetConnection(joined.session().paths)) as connection:
+
+        def lose(*_: object, **__: object) -> None:
+            raise Unavailable("the connection was lost", code=SERVER_UNAVAILABLE)
+
+        def refuse(_: str) -> None:
+            raise Conflict("the database is busy", code=BUSY)
+
+        connection.begin()
+        assert connection._server is not None
+        monkeypatch.setattr(connection._server, "commit", lose)
+        monkeypatch.setattr(connection, "find", refuse)
+        with pytest.raises(Unavailable) as caught:
+            connection.commit("[]", "[]", durable=True)
+    assert caught.value.code == UNKNOWN
 
 
 def ok_here(world: World, *words: str) -> str:

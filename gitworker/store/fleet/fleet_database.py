@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.errors import UNREACHABLE, Unavailable
+from gitworker.errors import BUSY, UNREACHABLE, Conflict, Unavailable
 from gitworker.store.fleet.changes import INSERT, Recording, divided, to_json
 from gitworker.store.fleet.link_client import WAIT_S, LinkClient
 from gitworker.store.fleet.rules_tables import is_shared
@@ -124,6 +124,9 @@ class FleetTransaction(WriteTransaction):
                 if not self.fleet.waits:
                     self._offline = error
                     return None
+            except Conflict as error:  # a machine that was cut off has the lock for a while
+                if error.code != BUSY or not self.fleet.waits:
+                    raise
             clock.sleep(WAIT_S)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

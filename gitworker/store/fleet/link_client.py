@@ -72,7 +72,7 @@ class LinkClient:
             try:
                 found = self._ask({"do": "find", "mark": mark})["position"]
                 break
-            except Unavailable as error:
+            except (Unavailable, Conflict) as error:  # the second: another machine has the lock
                 if not waits:
                     raise Unavailable(
                         "the link to the fleet ended while it wrote; whether the change was"

@@ -6,7 +6,7 @@ import re
 
 import psycopg
 
-from gitworker.errors import Conflict, GitWorkerError, Internal, Invalid, Refused, Unavailable
+from gitworker.errors import BUSY, Conflict, GitWorkerError, Internal, Invalid, Refused, Unavailable
 from gitworker.store.postgres.rules_dialect import REFUSED_STATE
 
 CONFLICT = "conflict"
@@ -61,7 +61,7 @@ def translated(error: psycopg.Error, *, grant: str = DOCTOR) -> GitWorkerError:
             )
         return Conflict(text)
     if state == LOCK_TIMEOUT or state.startswith("40"):  # the second: a deadlock with psql
-        return Conflict("the database is busy", "run the command again", code="busy")
+        return Conflict("the database is busy", "run the command again", code=BUSY)
     if state == "25006":
         return read_only()
     if state in NO_TABLE:
