@@ -250,9 +250,10 @@ class FleetConnection:
         self.now_ms = begun.now_ms
         while True:
             position = self.replica.position
-            if begun.has_gap(position) or self.replica.is_migrated():
+            if begun.has_gap(position) or self.replica.is_migrated() or self._has_restarted(server):
                 own = server.own_entries(self.machine, position)
                 self.replica.replace(server.snapshot, own=own)
+                self.replica.note_server(server.started)
                 receive_last_reports(self.replica, begun.now_ms)
                 self.is_behind = True
                 begun = server.fetch(self.replica.position)
@@ -265,6 +266,17 @@ class FleetConnection:
             if len(begun.entries) < ENTRIES_AT_ONCE:
                 return
             begun = server.fetch(self.replica.position)
+
+    def _has_restarted(self, server: FleetServer) -> bool:
+        """Return whether the server was started since the rows were read.
+
+        After a crash it may have lost entries that were not synced, and given their positions to
+        others.
+        """
+        known = self.replica.server
+        if not known:
+            self.replica.note_server(server.started)
+        return known not in ("", server.started)
 
     def _show(self, entries: list[LogEntry]) -> None:
         """Let the followers see what has arrived."""

@@ -12,10 +12,12 @@ from gitworker.store.fleet.replica import (
     belongs_to,
     find_location,
     find_position,
+    find_server,
     is_followed,
     is_member,
     is_migrated,
     replace_shared_rows,
+    set_server,
     unguarded,
 )
 from gitworker.store.sqlite.database import Database
@@ -59,6 +61,15 @@ class LinkReplica(Database):
     def is_migrated(self) -> bool:
         """Return whether the shared rows have to be read again, since bus.db was migrated."""
         return is_migrated(self)
+
+    @property
+    def server(self) -> str:
+        """Return the start of the server that the rows were read from; empty if none was noted."""
+        return find_server(self)
+
+    def note_server(self, started: str) -> None:
+        """Record that the rows are those of the server that started then."""
+        set_server(self, started)
 
     def apply(self, entries: Iterable[LogEntry], *, is_answer: bool = False) -> None:
         """Bring the replica forward; entries that it has already are left out.

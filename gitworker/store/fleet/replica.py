@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MACHINE, POSITION, LOCATION = "fleet_machine", "fleet_position", "fleet_location"
 JOINING, FOLLOWED = "fleet_joining", "fleet_followed"
 INCARNATION = "fleet_incarnation"  # of the machine: how often one of this name has joined
+SERVER = "fleet_server"  # the start of the server that the replica was read from
 SCHEMA = "fleet_schema"  # the version at which all shared rows were read last
 _PREFIX = "fleet_guard_"
 _SET = (
@@ -101,6 +102,18 @@ def is_migrated(database: Database) -> bool:
     A migration here and the one on the server may have seen other rows.
     """
     return _find(database, SCHEMA) != str(SCHEMA_VERSION)
+
+
+def find_server(database: Database) -> str:
+    """Return the start of the server that the replica was read from; empty if none was noted."""
+    return _find(database, SERVER)
+
+
+def set_server(database: Database, started: str) -> None:
+    """Record the start of the server; raise Unavailable if the machine has left."""
+    with database.write(durable=False):
+        _require_machine(database)
+        database.execute(_SET, {"key": SERVER, "value": started})
 
 
 def _find(database: Database, key: str) -> str:

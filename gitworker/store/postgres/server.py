@@ -45,6 +45,7 @@ DELETE FROM fleet_log AS l WHERE written_at < clock_timestamp() - CAST(%(age)s A
     AND position <= (SELECT MIN(position) FROM machines WHERE left_at_ms IS NULL
         AND lease_until_ms > extract(epoch FROM clock_timestamp()) * 1000)
     AND position <= COALESCE((SELECT position FROM machines WHERE id = l.machine), l.position)"""
+_SERVER = "SELECT pg_backend_pid(), extract(epoch FROM pg_postmaster_start_time())::text"
 _FORBIDDEN = """
 SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
 WHERE relkind = 'r' AND nspname = %(schema)s AND NOT (has_schema_privilege(n.oid, 'USAGE')
@@ -84,7 +85,7 @@ class NewEntry(NamedTuple):
 
 
 class FleetServer:
-    """One connection to a fleet's schema.
+    """One connection to a fleet's schema; `started` names the start of its server.
 
     Raises Unavailable if the server does not answer or refuses the connection.
     """
@@ -122,7 +123,8 @@ class FleetServer:
         A pooler answers with a process of its own making, and may give each transaction another
         connection: notifications would reach another client.
         """
-        (row,) = self.connection.execute("SELECT pg_backend_pid()").fetchall()
+        (row,) = self.connection.execute(_SERVER).fetchall()
+        self.started = str(row[1])
         if row[0] != self.connection.info.backend_pid:
             return False
         self.connection.execute(f"LISTEN {self.location.quoted_schema}".encode())

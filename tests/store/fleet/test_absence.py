@@ -11,6 +11,7 @@ from gitworker.link.connection import FleetConnection
 from gitworker.paths import StatePaths
 from gitworker.store.fleet.machines import record_foreign_heartbeat
 from gitworker.store.heartbeats import record_heartbeat
+from gitworker.store.sqlite.database import Database
 from gitworker.store.workers import add_worker, all_workers, set_worktree
 from tests.store.machines import Machine, fresh_location, near_links, psql
 
@@ -96,3 +97,24 @@ def test_the_signs_of_life_of_others_are_read(machines: list[Machine], location:
     two.sync()
     ((seen_ms,),) = two.query(SEEN)
     assert clock.now_ms() - seen_ms < LONG_MS / 2
+
+
+def test_a_server_that_lost_its_last_entries(machines: list[Machine], location: str) -> None:
+    """After a restart of the server all rows are read again: positions may have new entries."""
+    one, two = machines
+    with one.open() as store, store.write() as writer:
+        add_worker(writer, "lost", 1)
+    two.sync()
+    with psql(location) as connection:  # what a crash does to entries that were not synced
+        connection.execute("SET gitworker.writer = 'on'")
+        connection.execute("DELETE FROM workers")
+        connection.execute("DELETE FROM fleet_log WHERE shared LIKE '%lost%'")
+    with closing(Database(one.path)) as replica, replica.write():
+        replica.execute("UPDATE meta SET value = '1' WHERE key = 'fleet_server'")
+    with one.open() as store, store.write() as writer:
+        add_worker(writer, "new", 1)
+    with closing(Database(two.path)) as replica, replica.write():
+        replica.execute("UPDATE meta SET value = '1' WHERE key = 'fleet_server'")
+    two.sync()
+    for machine in machines:
+        assert machine.query("SELECT worker_id FROM workers") == [("new",)]
