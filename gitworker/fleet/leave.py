@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import HAS_LEFT, Refused, Unavailable
+from gitworker.errors import HAS_LEFT, LOST, Conflict, Refused, Unavailable
 from gitworker.fleet.hand_ins import make_hand_ins
 from gitworker.fleet.join import require_quiet
 from gitworker.session import require_person
@@ -66,19 +66,16 @@ def leave(session: Session) -> Left:
 
 
 def _hand_in(session: Session) -> None:
-    """Make the hand-ins that were put off, which nobody would do later.
-
-    Raises Refused if one is left.
-    """
+    """Make the hand-ins that were put off, which nobody would do later."""
     make_hand_ins(session)
     with session.store.read() as reader:
         left = put_off_hand_ins(reader)
     if left:
-        name = left[0].worker_id
-        raise Refused(
-            f"the work of {name} was handed in without the fleet, which does not have it yet",
-            f"git worker done {name}",
-            code="put_off",
+        raise Conflict(
+            f"the connection to the fleet was lost before the work of {left[0].worker_id} was"
+            " handed in",
+            "run the command again",
+            code=LOST,
         )
 
 

@@ -11,10 +11,10 @@ from gitworker.fleet.follow import follow
 from gitworker.link.connection import FleetConnection
 from gitworker.store.fleet import fleet_database
 from gitworker.store.fleet.link_client import UNKNOWN, LinkClient
-from gitworker.store.postgres.errors import SERVER_UNAVAILABLE
 from gitworker.store.workers import add_worker
 from tests.cli.in_process import run_here
 from tests.cli.kit import ok
+from tests.fleet.conftest import Door
 from tests.store.machines import Machine, NearLink
 from tests.workers.world import World
 
@@ -61,10 +61,10 @@ class Occupied(NearLink):
 
 
 @pytest.fixture
-def joined(world: World, location: str) -> Iterator[World]:
+def joined(world: World, door: Door) -> Iterator[World]:
     """A machine of a fleet, whose link is exchanged."""
     world.session()
-    ok(world.root, "fleet", "join", location, "--name", "one")
+    ok(world.root, "fleet", "join", door.location, "--name", "one")
     yield world
     fleet_database.LinkClient = LinkClient  # type: ignore[misc]
 
@@ -100,20 +100,19 @@ def test_a_run_waits_for_the_lock(joined: World) -> None:
     assert joined.query("SELECT worker_id FROM workers") == [("docs",)]
 
 
-def test_a_lock_that_is_taken_tells_nothing(joined: World, monkeypatch: pytest.MonkeyPatch) -> None:
+class Unknowing(FleetConnection):
+    """A connection that finds the lock taken when it asks for an entry."""
+
+    def find(self, mark: str) -> int | None:
+        """Refuse."""
+        raise Conflict(f"the database is busy: {mark}", code=BUSY)
+
+
+def test_a_lock_that_is_taken_tells_nothing(joined: World, door: Door) -> None:
     """With a lost connection and a lock that is taken, nobody knows whether a change is there."""
-    with closing(FleetConnection(joined.session().paths)) as connection:
-
-        def lose(*_: object, **__: object) -> None:
-            raise Unavailable("the connection was lost", code=SERVER_UNAVAILABLE)
-
-        def refuse(_: str) -> None:
-            raise Conflict("the database is busy", code=BUSY)
-
+    with closing(Unknowing(joined.session().paths)) as connection:
         connection.begin()
-        assert connection._server is not None
-        monkeypatch.setattr(connection._server, "commit", lose)
-        monkeypatch.setattr(connection, "find", refuse)
+        door.end_connections()
         with pytest.raises(Unavailable) as caught:
             connection.commit("[]", "[]", durable=True)
     assert caught.value.code == UNKNOWN
