@@ -179,9 +179,7 @@ def _supervise_run(
     from gitworker.agents.finish import Ending, finish  # a newer version may come before the end
     from gitworker.model.run_outcome import Outcome, RunOutcome
 
-    session = _try(open_session)
-    if session is not None:
-        session.store.wait_for_the_fleet()
+    session = _try(lambda: _waiting(open_session()))
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
     tools = None if transcript is None else transcript.facts.tools
@@ -206,7 +204,9 @@ def _supervise_run(
             ending.report = report_of(transcript, request.agent)
             ending.tools = tools
             request.agent.session = ending.report.session
-        outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
+        outcome = finish(
+            session or _waiting(open_session()), run, ending, is_attended=streams.has_keys
+        )
     except (GitWorkerError, OSError) as error:
         text = f"{run.worker}: the end of its agent could not be recorded: {error}"
         outcome = Outcome(RunOutcome.UNRECORDED, text)
@@ -219,6 +219,12 @@ def _supervise_run(
         status = int(outcome.kind is not RunOutcome.HANDED_IN)
     outcome = outcome._replace(text=outcome.text + _log_trouble(log))
     return SupervisedRun(run, status, outcome, session=session)
+
+
+def _waiting(session: Session) -> Session:
+    """Return a session whose writes wait for a fleet that cannot be reached."""
+    session.store.wait_for_the_fleet()
+    return session
 
 
 def _log_trouble(log: AgentLog) -> str:
