@@ -43,7 +43,8 @@ def publish_untold(store: Store, paths: StatePaths) -> None:
     """
     with store.read() as reader:
         names = unpublished_workers(reader, TRANSITIONS)
-    write_views(store, paths, names)
+    if names:  # most lines are messages, which change no view
+        write_views(store, paths, names)
     export_logs(store, paths)
 
 
