@@ -44,7 +44,8 @@ def leave(session: Session) -> Left:
     """Make the store one of its own again, with all that the fleet has.
 
     If other machines stay, the open tasks are held here, so that no task is done twice. Raises
-    Refused while agents run here, or while others stay and a worker of this machine has a task.
+    Refused while agents run here, or while others stay and a worker of this machine has a task;
+    Conflict if the fleet is lost before a hand-in that was put off.
     """
     require_person(session, "the fleet", "ask a person")
     store = session.store
