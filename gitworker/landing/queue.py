@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from gitworker.landing.prepare import Prepared
     from gitworker.landing.pushing import Pushing
-    from gitworker.landing.queue_verify import TargetFails, WindowVerdict
+    from gitworker.landing.search.verify_window import TargetFails, WindowVerdict
     from gitworker.model.ids import Oid
     from gitworker.session import Session
     from gitworker.verify.verify import Verdict, Verifier
@@ -306,7 +306,7 @@ class Queue:
     ) -> WindowVerdict | None:
         """Verify a window; return None if that is impossible, with the reasons in the results."""
         from gitworker.landing.queue_log import close_record, record_verdict
-        from gitworker.landing.queue_verify import TargetFails, label_of, verify_window
+        from gitworker.landing.search.verify_window import TargetFails, label_of, verify_window
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
             if verdicts[-1]["cached"]:  # the verifier itself reports the others

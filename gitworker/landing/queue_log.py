@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.landing.prepare import Prepared
-from gitworker.landing.queue_verify import label_of
+from gitworker.landing.search.verify_window import label_of
 from gitworker.model.message import MessageType
 from gitworker.model.ref_names import QUEUE
 from gitworker.repo.plumbing.refs import change_refs, require_refs

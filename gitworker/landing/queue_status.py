@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from gitworker.landing.rules_queue import Candidate, order, score, whole
+from gitworker.landing.rules_queue import Candidate, order, score
+from gitworker.landing.search.rules_search import whole
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
 from gitworker.store.messages.transitions import came_by_undo

@@ -1,8 +1,6 @@
-"""Rules of the landing queue: order, size of a window, the prefix to verify next. Pure.
+"""Rules of the landing queue: order, size of a window, its line in the reflog. Pure.
 
-A window is a list of workers replayed one on top of another; its prefix of length n contains the
-first n of them. If a prefix fails, every longer one fails, so the culprit is the first worker whose
-prefix fails.
+A window is a list of workers replayed one on top of another.
 """
 
 import heapq
@@ -91,59 +89,6 @@ def next_size(setting: int, *, last: int | None, was_full: bool = True, passed: 
     if not passed:
         return max(1, last // 2)
     return min(last + (1 if was_full else 0), LARGEST * setting)
-
-
-class SearchSpan(NamedTuple):
-    """The state of a search in a window of `size` workers: prefix `green` passes, `red` fails.
-
-    At first only the limits are known: 0 passes, and size + 1 counts as failing.
-    """
-
-    size: int
-    green: int
-    red: int
-
-    @property
-    def is_settled(self) -> bool:
-        """Return True if the longest passing prefix is known."""
-        return self.red == self.green + 1
-
-    @property
-    def has_failure(self) -> bool:
-        """Return True if any prefix failed."""
-        return self.red <= self.size
-
-    def learn(self, prefix: int, *, passed: bool) -> "SearchSpan":
-        """Return the span after a verdict on one prefix."""
-        if passed:
-            return self._replace(green=max(self.green, prefix))
-        return self._replace(red=min(self.red, prefix))
-
-    def concerns(self, prefix: int) -> bool:
-        """Return True if a verdict on a prefix would give new information."""
-        return self.green < prefix < self.red
-
-
-def whole(size: int) -> SearchSpan:
-    """Return the span before any verdict: the base of the window counts as passing."""
-    return SearchSpan(size, 0, size + 1)
-
-
-def next_probes(span: SearchSpan, slots: int, running: Iterable[int] = ()) -> list[int]:
-    """Return the prefixes to verify now, with `slots` runs at once and some running already.
-
-    The whole window comes first. Further slots assume that it fails: they split the unknown range
-    evenly, so that a failure is narrowed down at once.
-    """
-    busy = {prefix for prefix in running if span.concerns(prefix)}
-    wanted: list[int] = []
-    if not span.has_failure:
-        wanted.append(span.size)
-    parts = slots if not span.has_failure else slots + 1
-    width = span.red - span.green if span.has_failure else span.size - span.green
-    wanted += [span.green + round(width * part / parts) for part in range(parts - 1, 0, -1)]
-    fresh = [p for p in dict.fromkeys(wanted) if span.concerns(p) and p not in busy]
-    return fresh[: max(0, slots - len(busy))]
 
 
 def landing_reason(landing: Sequence[tuple[str, str]]) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.prepare import Prepared
-from gitworker.landing.rules_queue import SearchSpan, next_probes, whole
+from gitworker.landing.search.rules_search import SearchSpan, next_probes, whole
 from gitworker.model.ids import Oid
 from gitworker.rules_text import quoted
 from gitworker.session import Session
