@@ -8,7 +8,7 @@ unchanged; otherwise it is rebuilt, and trees that passed are not verified again
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 from gitworker import clock
@@ -38,9 +38,11 @@ from gitworker.verify.trust import require_trusted, untrusted_commands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from gitworker.landing.prepare import Prepared
     from gitworker.landing.pushing import Pushing
+    from gitworker.landing.search.shared_window import SharedWindow
     from gitworker.landing.search.verify_window import TargetFails, WindowVerdict
     from gitworker.model.ids import Oid
     from gitworker.session import Session
@@ -315,9 +317,11 @@ class Queue:
             record_verdict(self.session, number, window, verdicts)
 
         try:
-            verified = verify_window(
-                self.session, self._require_verifier(), window, on_verdict=on_verdict
-            )
+            with self._share(number, window) as shared:
+                verified = verify_window(
+                    self.session, self._require_verifier(), window, on_verdict=on_verdict,
+                    shared=shared,
+                )  # fmt: skip
             if with_news and verified.passing == len(window):
                 return self._verify_news(window, verified)
             return verified
@@ -329,6 +333,18 @@ class Queue:
             self._fail_all(error)
         close_record(self.session, number, "refused")
         return None
+
+    def _share(
+        self, number: int, window: list[Prepared]
+    ) -> AbstractContextManager[SharedWindow | None]:
+        """Let the other machines of a fleet verify prefixes of a window meanwhile."""
+        if self._pushing is None or self.session.store.fleet_machine is None:
+            return nullcontext()
+        from gitworker.landing.search.shared_window import share
+
+        commits = [one.rewrite.new for one in window]
+        key = self._require_verifier().key_of(commits[-1])
+        return share(self.session, number, self._pushing.remote, commits=commits, key=key)
 
     def _verify_news(self, window: list[Prepared], verified: WindowVerdict) -> WindowVerdict:
         """Verify the last of a window by the settings that it brings, if they are trusted."""

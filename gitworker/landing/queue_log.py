@@ -26,7 +26,7 @@ def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
     with session.store.write() as writer:
         number = open_window(
             writer, base=window[0].base, workers=workers, size=size, actor=session.actor,
-            now=clock.now_ms(),
+            machine=session.store.fleet_machine, now=clock.now_ms(),
         )  # fmt: skip
         names = " ".join(one.worker.worker_id for one in window)
         payload = {"base": window[0].base, "workers": workers, "text": names}

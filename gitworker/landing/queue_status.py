@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from gitworker.landing.rules_queue import Candidate, order, score
-from gitworker.landing.search.rules_search import whole
+from gitworker.landing.search.rules_search import span_of
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
+from gitworker.store.fleet.machines import silent_machines
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.windows import QueueWindow, landing_order, newest_windows, workers_waiting
 from gitworker.store.workers import find_worker
@@ -54,8 +55,14 @@ def list_waiting(reader: Reader, now_ms: int) -> list[Candidate]:
     return order(found, now_ms)
 
 
-def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> QueueStatus:
-    """Return the state of the queue; an open window is cut off if no queue is running."""
+def read_queue_status(
+    reader: Reader, now_ms: int, *, is_running: bool, machine: str | None = None
+) -> QueueStatus:
+    """Return the state of the queue; an open window is cut off if no queue is running.
+
+    `is_running`: a queue runs here, on `machine` of a fleet. On other machines that report, open
+    windows are being verified.
+    """
     entries = [
         QueueEntry(
             one.worker_id,
@@ -69,18 +76,22 @@ def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> Queue
         )
         for one in list_waiting(reader, now_ms)
     ]
-    windows = [
-        window if window.outcome or is_running else window._replace(outcome="cut_off")
-        for window in newest_windows(reader, SHOWN_WINDOWS)
-    ]
+    windows = newest_windows(reader, SHOWN_WINDOWS)
+    silent = silent_machines(reader) if any(_is_elsewhere(one, machine) for one in windows) else {}
+    for place, window in enumerate(windows):
+        runs = window.machine not in silent if _is_elsewhere(window, machine) else is_running
+        if not (window.outcome or runs):
+            windows[place] = window._replace(outcome="cut_off")
     return QueueStatus(entries, windows, is_running)
+
+
+def _is_elsewhere(window: QueueWindow, machine: str | None) -> bool:
+    return window.machine not in (None, machine)
 
 
 def suspected(window: QueueWindow) -> list[str]:
     """Return the workers of an open window of which the first failing one is searched."""
-    span = whole(len(window.workers))
-    for one in window.verdicts:
-        span = span.learn(one["prefix"], passed=one["passed"])
+    span = span_of(len(window.workers), window.verdicts)
     if window.outcome or not span.has_failure:
         return []
     return [one["worker"] for one in window.workers[span.green : span.red]]
@@ -96,5 +107,11 @@ def json_lineup(status: QueueStatus) -> dict[str, Any]:
     return {
         "running": status.is_running,
         "queue": [entry._asdict() | {"after": list(entry.after)} for entry in status.entries],
-        "windows": [window._asdict() for window in status.windows],
+        "windows": [_json_window(window) for window in status.windows],
     }
+
+
+def _json_window(window: QueueWindow) -> dict[str, Any]:
+    fields = window._asdict()
+    del fields["offer"]
+    return fields

@@ -39,7 +39,8 @@ def _row(number: int, entry: QueueEntry) -> tuple[str, ...]:
 
 def _window(window: QueueWindow, *, width: int | None, color: bool) -> list[str]:
     names = " ".join(one["worker"] for one in window.workers)
-    state = MEANING[window.outcome]
+    place = f" on {window.machine}" if window.machine and not window.outcome else ""
+    state = MEANING[window.outcome] + place
     head = f"window {window.id}: {state}, {window.landed} of {len(window.workers)} landed: "
     painted = paint(state, COLORS.get(window.outcome or ""), color=color)
     lines = [cut(head + names, width).replace(state, painted, 1)]

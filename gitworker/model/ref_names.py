@@ -18,6 +18,7 @@ ROUNDS = f"{OURS}round/"  # <worker>/<task>/<n>: the tip of the n-th hand-in
 ANCHORS = f"{OURS}landing/"  # <worker>/<task>
 SUBMODULES = f"{OURS}submodules/"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
 QUEUE = Ref(f"{OURS}queue")  # keeps a window's commits while they are verified
+WINDOWS = f"{OURS}window/"  # <window>, on the remote of a fleet, while other machines may verify it
 LOG = Ref(f"{OURS}log")  # the exported logs as commits
 # None of our refs keeps work permanently; git deletes some of its own refs without asking.
 PASSING = (OURS, "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")

@@ -45,6 +45,7 @@ RENDERED_BY = {
     "fleet.edit": "fleet.edit:json_edited",
     "fleet.join": "fleet.join:json_joined",
     "fleet.leave": "fleet.leave:json_left",
+    "fleet.verify_offered": "fleet.verify_offered:json_prefix",
     "fsck.doctor": "fsck.doctor:json_doctor",
     "fsck.fsck": "service.results_repair:fsck_json",
     "journal.gc.gc": "service.results_repair:gc_json",

@@ -151,7 +151,10 @@ class ViewMethods(ServiceBase):
         from gitworker.repo.plumbing.repository_lock import is_held
 
         with self._reading() as session, session.store.read() as reader:
-            return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
+            return read_queue_status(
+                reader, clock.now_ms(), is_running=is_held(session.queue_lock),
+                machine=session.store.fleet_machine,
+            )  # fmt: skip
 
     def conflicts(self, workers: Sequence[str] = ()) -> RadarResult:
         """Return the active branches that conflict with the target and with each other.

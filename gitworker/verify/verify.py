@@ -112,12 +112,20 @@ class Verifier:
             return None
         return _verdict(row)
 
-    def has_failed(self, commit: Oid) -> bool:
-        """Return True if the newest verdict on a commit's tree is a failure."""
+    def known_failure(self, commit: Oid) -> Verdict | None:
+        """Return the newest verdict on a commit's tree if it is a failure; else None."""
         if not self._session.settings.verify_commands:
-            return False
+            return None
         row = self._newest(commit)
-        return row is not None and row.verdict == "failed"
+        return _verdict(row) if row is not None and row.verdict == "failed" else None
+
+    def key_of(self, commit: Oid) -> str:
+        """Return the inputs of a run on a commit: its tree, the commands, their environment."""
+        declared = self._declared
+        sparse = sparse_patterns(self._session.repository.common_dir)
+        if sparse:  # files that are not checked out are not verified
+            declared = {**declared, "": sparse}
+        return run_key(self._tree(commit), self._session.settings.verify_commands, declared)
 
     def start(self, commit: Oid, *, label: str = "") -> None:
         """Start a run on a commit, or queue it if `merge.parallel` runs are in progress.
@@ -177,19 +185,12 @@ class Verifier:
             require_space(os.path.dirname(slot.tree), self._session.paths.logs)
             raise NoVerdict(commit, error) from error
 
-    def _key(self, commit: Oid) -> str:
-        declared = self._declared
-        sparse = sparse_patterns(self._session.repository.common_dir)
-        if sparse:  # files that are not checked out are not verified
-            declared = {**declared, "": sparse}
-        return run_key(self._tree(commit), self._session.settings.verify_commands, declared)
-
     def _newest(self, commit: Oid) -> VerifyRun | None:
         """Return the newest run on a commit's tree that is valid for the caller.
 
         A run by a worker is valid for that worker only: its shell may be set up to pass.
         """
-        key = self._key(commit)
+        key = self.key_of(commit)
         with self._session.store.read() as reader:
             return find_verify_run(reader, key, actors=[*RESERVED, self._session.actor])
 
@@ -237,7 +238,7 @@ class Verifier:
                 )
             )  # fmt: skip
         assert job.slot is not None
-        job.key = self._key(job.commit)  # the sparse checkout may have changed when it ends
+        job.key = self.key_of(job.commit)  # the sparse checkout may have changed when it ends
         self._prepare(job.slot, job.commit)
         crash_point("verify-prepared")
         job.run = CommandRun(
@@ -329,8 +330,8 @@ class Verifier:
 
 
 def _verdict(run: VerifyRun) -> Verdict:
-    """Return a recorded pass as a verdict."""
+    """Return a recorded verdict."""
     return Verdict(
-        passed=True, cached=True, flaky=run.flaky, reason="", log=run.log,
-        duration_ms=run.duration_ms,
+        passed=run.verdict == "passed", cached=True, flaky=run.flaky, reason=run.reason,
+        log=run.log, duration_ms=run.duration_ms,
     )  # fmt: skip

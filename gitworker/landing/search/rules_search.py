@@ -4,8 +4,8 @@ The prefix of length n of a window contains its first n workers. If a prefix fai
 fails, so the culprit is the first worker whose prefix fails.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 
 class SearchSpan(NamedTuple):
@@ -44,11 +44,19 @@ def whole(size: int) -> SearchSpan:
     return SearchSpan(size, 0, size + 1)
 
 
+def span_of(size: int, verdicts: Iterable[Mapping[str, Any]]) -> SearchSpan:
+    """Return the span after the recorded verdicts on prefixes (`prefix` and `passed`)."""
+    span = whole(size)
+    for one in verdicts:
+        span = span.learn(one["prefix"], passed=one["passed"])
+    return span
+
+
 def next_probes(span: SearchSpan, slots: int, running: Iterable[int] = ()) -> list[int]:
     """Return the prefixes to verify now, with `slots` runs at once and some running already.
 
     The whole window comes first. Further slots assume that it fails: they split the unknown range
-    evenly, so that a failure is narrowed down at once.
+    evenly, so that a failure is narrowed down at once. The first ones give the most information.
     """
     busy = {prefix for prefix in running if span.concerns(prefix)}
     wanted: list[int] = []
@@ -56,6 +64,7 @@ def next_probes(span: SearchSpan, slots: int, running: Iterable[int] = ()) -> li
         wanted.append(span.size)
     parts = slots if not span.has_failure else slots + 1
     width = span.red - span.green if span.has_failure else span.size - span.green
-    wanted += [span.green + round(width * part / parts) for part in range(parts - 1, 0, -1)]
+    by_information = sorted(range(1, parts), key=lambda part: (abs(2 * part - parts), -part))
+    wanted += [span.green + round(width * part / parts) for part in by_information]
     fresh = [p for p in dict.fromkeys(wanted) if span.concerns(p) and p not in busy]
     return fresh[: max(0, slots - len(busy))]

@@ -1,7 +1,8 @@
 """Verify a window: its tip, and if that fails the prefixes that identify the culprit."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Refused
@@ -11,6 +12,13 @@ from gitworker.model.ids import Oid
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.verify.verify import NoVerdict, Verdict, Verifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gitworker.landing.search.shared_window import SharedWindow
+
+LOOK_EVERY_S = 0.5  # at the runs of other machines
 
 
 class TargetFails(Refused):
@@ -37,18 +45,19 @@ def verify_window(
     window: Sequence[Prepared],
     *,
     on_verdict: Callable[[list[dict[str, Any]]], None],
+    shared: SharedWindow | None = None,
 ) -> WindowVerdict:
     """Find the longest prefix of a window that passes, with `merge.parallel` runs at once.
 
     `on_verdict` receives all verdicts so far after each one. If the target failed when it was last
-    verified, a failing window is not searched before the target was tried again. Raises TargetFails
-    if the target itself fails, and the verifier's errors if nothing can run or be checked out; no
-    worker is at fault then.
+    verified, a failing window is not searched before the target was tried again. Other machines
+    verify prefixes of a `shared` window, too. Raises TargetFails if the target itself fails, and
+    the verifier's errors if nothing can run or be checked out; no worker is at fault then.
     """
     base = window[0].base
-    search = _Search(session, verifier, window)
-    target_is_doubtful = verifier.has_failed(base)
-    while not search.span.is_settled:
+    search = _Search(session, verifier, window, shared)
+    target_is_doubtful = verifier.known_failure(base) is not None
+    while not search.is_over():
         on_verdict(search.step())
         crash_point("queue.verified")
         if target_is_doubtful and search.span.has_failure:
@@ -65,32 +74,55 @@ def verify_window(
 
 
 class _Search:
-    """The state of one search: the known span, the current runs, the verdicts so far."""
+    """The state of one search: the known span, the current runs, the verdicts so far.
 
-    def __init__(self, session: Session, verifier: Verifier, window: Sequence[Prepared]) -> None:
+    A failure on another machine only narrows the search. The one that sends work back is repeated
+    here, where its log is, since its cause may be the other machine.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        verifier: Verifier,
+        window: Sequence[Prepared],
+        shared: SharedWindow | None,
+    ) -> None:
         self.span: SearchSpan = whole(len(window))
         self.verdicts: list[dict[str, Any]] = []
         self.failed: dict[int, Verdict] = {}
         self.unfit: dict[int, GitWorkerError] = {}
         self._verifier = verifier
         self._window = window
+        self._shared = shared
         self._slots = session.settings.merge_parallel
         self._running: set[int] = set()
+        self._old_failures = self._known_failures() if shared is not None else {}
+        self._failed_elsewhere: set[int] = set()
+        self._repeated: set[int] = set()
+
+    def is_over(self) -> bool:
+        """Return whether the culprit is known."""
+        return self.span.is_settled and self.span.red not in self._failed_elsewhere
 
     def step(self) -> list[dict[str, Any]]:
         """Learn one verdict, stop the runs that it makes useless, return all verdicts."""
-        try:
-            prefix, verdict = self._begin() or self._wait()
-        except NoVerdict as error:
-            prefix, verdict = self._no_verdict(error)
+        found = None
+        while found is None:
+            try:
+                found = self._begin() or self._wait()
+            except NoVerdict as error:
+                found = self._no_verdict(error)
+        prefix, verdict = found
         if not verdict.passed:  # several prefixes may end at one commit: blame the shortest
             prefix = min(self._prefixes(self._commit(prefix)))
         self.span = self.span.learn(prefix, passed=verdict.passed)
         if not verdict.passed:
             self.failed[prefix] = verdict
+        self._release(prefix)
         for useless in [one for one in self._running if not self.span.concerns(one)]:
             self._verifier.cancel(self._commit(useless))
             self._running.discard(useless)
+            self._release(useless)
         entry = {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
         self.verdicts.append(entry)
         return self.verdicts
@@ -99,25 +131,82 @@ class _Search:
         """Stop all runs; the next step starts again."""
         for prefix in self._running:
             self._verifier.cancel(self._commit(prefix))
+            self._release(prefix)
         self._running.clear()
 
     def _begin(self) -> tuple[int, Verdict] | None:
         """Start the next runs; return a verdict instead if one is already known."""
-        for prefix in next_probes(self.span, self._slots, self._running):
+        if self.span.is_settled:
+            self._repeat_failure()
+        others: frozenset[int] = frozenset()
+        slots = self._slots
+        if self._shared is not None:
+            others = self._shared.of_others()
+            slots += self._slots * self._shared.helpers
+            if (found := self._learn_from_others()) is not None:
+                return found
+        for prefix in next_probes(self.span, slots, self._running | others):
             known = self._verifier.known(self._commit(prefix))
             if known is not None:
                 return prefix, known
-            self._verifier.start(self._commit(prefix), label=label_of(self._window, prefix))
-            self._running.add(prefix)
+            if len(self._running) < self._slots and self._take(prefix):
+                self._start(prefix)
+        if not self._running:  # the other machines have the rest: this one does not wait for them
+            self._start(next_probes(self.span, 1)[0])
         return None
 
-    def _wait(self) -> tuple[int, Verdict]:
-        ended = self._verifier.wait()
-        assert ended is not None, "a run exists as long as the search is not settled"
+    def _repeat_failure(self) -> None:
+        """Start a run of the prefix whose failure elsewhere would decide; its verdict counts."""
+        red = self.span.red
+        self._failed_elsewhere.discard(red)
+        self._repeated.add(red)
+        del self.failed[red]
+        self.span = self.span._replace(red=min(self.failed, default=self.span.size + 1))
+        self._start(red)
+
+    def _learn_from_others(self) -> tuple[int, Verdict] | None:
+        """Return the verdict of a run on another machine that has ended, or None."""
+        for prefix in self._unknown():
+            known = self._verifier.known(self._commit(prefix))
+            if known is not None:
+                return prefix, known
+        for prefix, failure in self._known_failures().items():
+            is_new = failure != self._old_failures.get(prefix)
+            if is_new and prefix not in self._running and prefix not in self._repeated:
+                shortest = min(self._prefixes(self._commit(prefix)))
+                self._failed_elsewhere.add(shortest)
+                return shortest, failure._replace(log="")
+        return None
+
+    def _unknown(self) -> range:
+        return range(self.span.green + 1, min(self.span.red, self.span.size + 1))
+
+    def _known_failures(self) -> dict[int, Verdict]:
+        """Return the newest verdicts on the prefixes of which nothing is known, if they failed."""
+        found = {one: self._verifier.known_failure(self._commit(one)) for one in self._unknown()}
+        return {prefix: failure for prefix, failure in found.items() if failure is not None}
+
+    def _wait(self) -> tuple[int, Verdict] | None:
+        """Return the next verdict of this machine; None if it is time to look at the others."""
+        ended = self._verifier.wait(None if self._shared is None else LOOK_EVERY_S)
+        if ended is None:
+            assert self._shared is not None, "a run exists as long as the search is not settled"
+            return None
         commit, verdict = ended
         same = self._prefixes(commit)
         self._running -= same
         return max(same), verdict
+
+    def _start(self, prefix: int) -> None:
+        self._verifier.start(self._commit(prefix), label=label_of(self._window, prefix))
+        self._running.add(prefix)
+
+    def _take(self, prefix: int) -> bool:
+        return self._shared is None or self._shared.claims.take(prefix)
+
+    def _release(self, prefix: int) -> None:
+        if self._shared is not None:
+            self._shared.claims.release(prefix)
 
     def _no_verdict(self, error: NoVerdict) -> tuple[int, Verdict]:
         """Treat a commit without a verdict as failing, so that the search finds it."""

@@ -1,6 +1,7 @@
 """The chores of a run beside its tasks: automations, and the final validations of workstreams.
 
-Each runs in a process of its own, so that agents start meanwhile.
+In a fleet, also the verification of what other machines are about to land. Each runs in a process
+of its own, so that agents start meanwhile.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.automations.fire import fire_due, next_wake_ms
+from gitworker.fleet.verify_offered import find_wanted
 from gitworker.orchestrator.facts import ORCHESTRATOR
 from gitworker.orchestrator.jobs.land_job import VERIFIER
 from gitworker.orchestrator.jobs.output_job import CommandJob
@@ -16,13 +18,16 @@ from gitworker.store.planning.workstreams import open_branches
 from gitworker.workstreams.attend import attend
 
 if TYPE_CHECKING:
+    from gitworker.fleet.verify_offered import Prefix
     from gitworker.session import Session
 
 
 class Chores:
     """The chores of one run; what must survive it is in the database."""
 
-    __slots__ = ("_automations", "_lands", "_session", "_tried", "_validations")
+    __slots__ = (
+        "_automations", "_lands", "_offered", "_offers", "_session", "_tried", "_validations",
+    )  # fmt: skip
 
     def __init__(self, session: Session, *, lands: bool) -> None:
         self._session = session
@@ -30,11 +35,14 @@ class Chores:
         self._tried: set[str] = set()  # validations that could not be carried out in this run
         self._validations: dict[str, CommandJob] = {}
         self._automations: dict[str, CommandJob] = {}
+        self._offered: set[Prefix] = set()  # prefixes of other machines' windows that were tried
+        self._offers: dict[str, CommandJob] = {}
 
     @property
     def jobs(self) -> tuple[CommandJob, ...]:
         """Return the chores that run, for whose end the run waits."""
-        return (*self._validations.values(), *self._automations.values())
+        every = (self._validations, self._automations, self._offers)
+        return tuple(job for jobs in every for job in jobs.values())
 
     @property
     def wake_at_ms(self) -> int | None:
@@ -43,7 +51,11 @@ class Chores:
 
     def tick(self, *, starts: bool) -> None:
         """Take the results of ended chores and start those that are due."""
-        for jobs, text in ((self._validations, _validated), (self._automations, _automated)):
+        ends = (
+            (self._validations, _validated), (self._automations, _automated),
+            (self._offers, _verified),
+        )  # fmt: skip
+        for jobs, text in ends:
             for name, job in list(jobs.items()):
                 if job.has_ended():
                     del jobs[name]
@@ -64,6 +76,17 @@ class Chores:
             job = CommandJob(self._session.main_top, ORCHESTRATOR, *words)
             self._automations[one.automation] = job
             self._say(f"running automation {one.automation}")
+        if starts and self._lands and not self._offers:
+            self._verify_offered()
+
+    def _verify_offered(self) -> None:
+        """Verify what other machines of the fleet want verified; try each prefix once."""
+        wanted = set(find_wanted(self._session)) - self._offered
+        if wanted:
+            self._offered |= wanted
+            job = CommandJob(self._session.main_top, ORCHESTRATOR, "verify", "--fleet")
+            self._offers["fleet"] = job
+            self._say("verifying what other machines are about to land")
 
     def _say(self, text: str) -> None:
         self._session.report(Notice(text))
@@ -81,6 +104,14 @@ def _automated(name: str, found: dict[str, object]) -> str:
     if "status" not in found:
         return f"automation {name} could not run: {_error(found)}"
     return f"automation {name} {found['status']}{_why(found.get('skipped_reason'))}"
+
+
+def _verified(_: str, found: dict[str, object]) -> str:
+    """Return the verdicts on other machines' windows in one line."""
+    verdicts = found.get("verified")
+    if not isinstance(verdicts, list):
+        return f"nothing could be verified for other machines: {_error(found)}"
+    return f"verdicts for other machines: {len(verdicts)}"
 
 
 def _error(found: dict[str, object]) -> str:

@@ -1,8 +1,8 @@
-"""Fetch one branch from a remote through GitPython (`repo/remote/transfer.py`)."""
+"""Fetch from a remote through GitPython (`repo/remote/transfer.py`): one branch, or one ref."""
 
 from gitworker.clock import sleep
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, Oid
+from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import ref_of, tracking_ref
 from gitworker.progress import Progress
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
@@ -54,6 +54,23 @@ def fetch_branch(
             raise NotFound(f"remote {remote} has no branch {branch}", hint)
         raise explain(trouble, verb="fetch", remote=remote, branch=branch, text=result.text)
     return git.require_oid(tracking, "the fetched branch")
+
+
+def fetch_objects(git: Git, *, remote: str, ref: Ref, limit_s: float = LIMIT_S) -> bool:
+    """Fetch the commits of a remote's ref and write no ref; return False if there is no such ref.
+
+    Raises TransferFailed if the remote cannot be reached or takes longer than `limit_s`.
+    """
+    words = [*QUIET, "--", remote, ref]
+    result = transfer(git, "fetch", words, report=None, limit_s=limit_s)
+    if result.timed_out:
+        raise out_of_time(verb="fetch", remote=remote, branch=ref, limit_s=limit_s)
+    if result.status == 0:
+        return True
+    trouble = read_trouble(result.text)
+    if trouble is TransferCause.NO_BRANCH:
+        return False
+    raise explain(trouble, verb="fetch", remote=remote, branch=ref, text=result.text)
 
 
 def _not_recorded(git: Git, text: str, *, remote: str, branch: str) -> TransferFailed:

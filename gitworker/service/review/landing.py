@@ -9,6 +9,7 @@ from gitworker.service.open_for_call import ServiceBase
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from gitworker.fleet.verify_offered import VerifiedPrefix
     from gitworker.landing.landing_plan import Planned
     from gitworker.model.ids import Oid
     from gitworker.model.outcome import Landed, NotLanded
@@ -108,6 +109,14 @@ class ReviewMethods(ServiceBase):
             label, commit = self._find_commit(session, name)
             verdict = verify_once(session, commit, label=label, force=force, lend=lender(session))
             return Verified(label, commit, verdict)
+
+    def verify_offered(self) -> list[VerifiedPrefix]:
+        """Verify parts of the windows that other machines of the fleet are about to land."""
+        from gitworker.fleet.verify_offered import verify_offered
+        from gitworker.worktrees.pool.pool import lender
+
+        with self._acting() as session:
+            return verify_offered(session, lend=lender(session))
 
     def untrusted_commands(self, *kinds: str) -> list[RepositoryCommands]:
         """Return the repository's commands that wait for an agreement, by default of all kinds.

@@ -180,12 +180,13 @@ def hold_open_tasks(writer: Writer) -> None:
 
 
 def forget_machines(writer: Writer) -> None:
-    """Forget all machines, also those of workers and agents, after leaving the fleet.
+    """Forget all machines, also those of workers, agents and windows, after leaving the fleet.
 
     The next fleet must not get them as members of its own.
     """
     writer.run("fleet.forget_machines")
     writer.run("fleet.forget_pins")
+    writer.run("fleet.forget_windows")
     writer.run("fleet.drop_machines")
 
 

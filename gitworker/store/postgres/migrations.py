@@ -18,4 +18,11 @@ class Migration(NamedTuple):
 
 # The first version that fleets have had needs no statements. A new version of bus.db needs a line:
 # its statements in PostgreSQL's dialect; a new guard is the text that `rules_dialect` makes of it.
-MIGRATIONS = (Migration(9, ""),)
+MIGRATIONS = (
+    Migration(9, ""),
+    Migration(
+        10,
+        "ALTER TABLE windows ADD COLUMN machine TEXT, ADD COLUMN offer TEXT;"
+        " CREATE INDEX idx_windows_offered ON windows (id) WHERE offer IS NOT NULL",
+    ),
+)

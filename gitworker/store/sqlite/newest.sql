@@ -390,7 +390,7 @@ CREATE TABLE windows (
     actor TEXT NOT NULL,
     started_at_ms INTEGER NOT NULL,
     ended_at_ms INTEGER
-);
+, machine TEXT, offer TEXT);
 CREATE INDEX idx_windows_open ON windows(id) WHERE ended_at_ms IS NULL;
 CREATE TABLE orphans (
     run_id INTEGER PRIMARY KEY NOT NULL,
@@ -623,6 +623,7 @@ CREATE TABLE fleet_hand_ins (
     pr_url TEXT,
     created_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX idx_windows_offered ON windows(id) WHERE offer IS NOT NULL;
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);
 INSERT INTO projects VALUES ('default', '', 1.0, 2, 'ACTIVE', 0, NULL, NULL, 0, 0, 0);

@@ -88,7 +88,8 @@ def _running(run: RunningVerify, now_ms: int) -> Iterator[Row]:
 def _window(window: QueueWindow, now_ms: int) -> Iterator[Row]:
     outcome = (window.outcome or "running").replace("_", " ")
     size = f"{window.landed} of {len(window.workers)} landed"
-    began = f"{age(now_ms, window.started_at_ms)} ago by {window.actor}"
+    place = f" on {window.machine}" if window.machine else ""
+    began = f"{age(now_ms, window.started_at_ms)} ago by {window.actor}{place}"
     yield row(f"  #{window.id} ", Part(outcome, BOLD), Part(f"  {size}, {began}", DIM))
     for one in window.workers:
         yield row(INDENT, one["worker"], Part(f"  {one['commit'][:SHORT]}", DIM))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.landing.search.rules_search import next_probes, whole
+from gitworker.landing.search.rules_search import next_probes, span_of, whole
 
 
 def search(size: int, bad: int | None, slots: int) -> tuple[int, int]:
@@ -44,3 +44,16 @@ def test_speculation_begins_with_the_window() -> None:
     assert next_probes(whole(8).learn(4, passed=True), 2, [8]) == [6]
     assert next_probes(whole(8).learn(8, passed=False), 2) == [5, 3]
     assert next_probes(whole(8).learn(8, passed=True), 2) == []
+
+
+def test_a_machine_alone_halves_what_others_do_not_take() -> None:
+    """The first of several parts gives the most information, so that a search alone is short."""
+    failing = whole(16).learn(16, passed=False)
+    assert next_probes(failing, 3)[0] == next_probes(failing, 1)[0] == 8
+
+
+def test_a_span_from_recorded_verdicts() -> None:
+    """The recorded verdicts of a window lead to the span of its search."""
+    verdicts = [{"prefix": 4, "passed": False}, {"prefix": 2, "passed": True}]
+    assert span_of(4, []) == whole(4)
+    assert span_of(4, verdicts) == whole(4).learn(4, passed=False).learn(2, passed=True)

@@ -79,6 +79,9 @@ UPDATE workers SET machine = NULL WHERE machine IS NOT NULL;
 -- name: forget_pins — after leaving, every agent runs in this repository
 UPDATE agents SET machine = NULL WHERE machine IS NOT NULL;
 
+-- name: forget_windows — after leaving, every window is one of this repository, and offered to none
+UPDATE windows SET machine = NULL, offer = NULL WHERE machine IS NOT NULL;
+
 -- name: drop_machines — after leaving
 DELETE FROM machines;
 

@@ -1,6 +1,6 @@
 -- name: open — a window that is about to be verified
-INSERT INTO windows (base_oid, tip_oid, workers, size, actor, started_at_ms)
-VALUES (:base, :tip, :workers, :size, :actor, :now);
+INSERT INTO windows (base_oid, tip_oid, workers, size, actor, started_at_ms, machine)
+VALUES (:base, :tip, :workers, :size, :actor, :now, :machine);
 
 -- name: last_id — the id of the row just inserted
 SELECT last_insert_rowid() AS id;
@@ -13,12 +13,21 @@ UPDATE windows SET outcome = :outcome, landed = :landed, verdicts = COALESCE(:ve
     ended_at_ms = :now
 WHERE id = :id;
 
--- name: end_cut_off — close the window of a killed queue; the caller holds the queue's lock
-UPDATE windows SET outcome = 'cut_off', ended_at_ms = :now WHERE ended_at_ms IS NULL;
+-- name: end_cut_off — close the window of a killed queue; the caller holds its machine's queue lock
+UPDATE windows SET outcome = 'cut_off', ended_at_ms = :now
+WHERE ended_at_ms IS NULL AND (machine IS :machine OR machine IS NULL);
+
+-- name: offer — let other machines verify prefixes of a window; NULL: no longer
+UPDATE windows SET offer = :offer WHERE id = :id;
+
+-- name: offered — the windows that a machine offers to others, oldest first
+SELECT id, base_oid, tip_oid, workers, verdicts, size, landed, outcome, actor, started_at_ms,
+    ended_at_ms, machine, offer
+FROM windows WHERE offer IS NOT NULL ORDER BY id;
 
 -- name: newest — the newest windows, newest first
 SELECT id, base_oid, tip_oid, workers, verdicts, size, landed, outcome, actor, started_at_ms,
-    ended_at_ms
+    ended_at_ms, machine, offer
 FROM windows ORDER BY id DESC LIMIT :limit;
 
 -- name: waiting — workers in a state, with the values that order the queue

@@ -17,7 +17,7 @@ def window(*verdicts: tuple[int, bool], outcome: str | None = None) -> QueueWind
         {"prefix": prefix, "passed": passed, "commit": "c", "reason": ""}
         for prefix, passed in verdicts
     ]
-    return QueueWindow(1, "a", "b", workers, known, 4, 0, outcome, "hq", 0, None)
+    return QueueWindow(1, "a", "b", workers, known, 4, 0, outcome, "hq", 0, None, None, None)
 
 
 def test_the_search_narrows() -> None:
