@@ -1,4 +1,4 @@
-"""A fleet on this computer: publishing, waking another machine, hot verbs beside a link."""
+"""A fleet on this computer: publishing, waking another machine, hot verbs, a server far away."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from benchmarks.measure import Sample, Way, interleave, time_process
 from benchmarks.results import Result, compare, not_measured
 from benchmarks.scene import PYTHON, Scene
 from fixtures.postgres import find_programs, run_server
+from fixtures.wire import Wire
 from gitworker.store.api import Reader
 from gitworker.store.backend import bring_up_to_date, open_store
 from gitworker.store.messages.mailbox import NewMessage, messages_after, publish_message
@@ -20,6 +21,15 @@ ROUNDS = 25
 PER_SECOND = 300
 WAKE_P99_MS = 50
 HOT_AT_MOST = 2.8
+WORKERS = 1_000
+FAR_MS, FAR_AT_MOST_MS, FAR_ROUNDS = 150, 500, 7
+FAR_COMMANDS = {  # `{n}` is another number each time
+    "status": "status",
+    "task add": "task add t{n} -m words",
+    "claim take": "claim take x:{n} --as deploy",
+    "spawn": "spawn w{n} s{n}",
+    "cancel": "cancel w{n}",
+}
 
 
 def measure_fleet(scene: Scene) -> Iterator[Result]:
@@ -36,6 +46,8 @@ def measure_fleet(scene: Scene) -> Iterator[Result]:
         yield _publish(scene, roots[0])
         yield _wake(scene, *roots)
         yield from _hot_verbs(scene, roots[0])
+        yield from _far_away(scene, location)
+        yield _many_workers(scene, location)
 
 
 def _publish(scene: Scene, root: Path) -> Result:
@@ -122,6 +134,63 @@ def _hot_verbs(scene: Scene, root: Path) -> Iterator[Result]:
             theirs=("python -c pass", samples["bare"]),
             at_most=HOT_AT_MOST,
         )
+
+
+def _far_away(scene: Scene, location: str) -> Iterator[Result]:
+    """Return the time of commands on a machine whose server is 150 ms away, there and back."""
+    host, options = location.partition("host=")[2].partition("&")[::2]
+    wire = Wire(host)
+    try:
+        root = scene.small_repository("far")
+        place = f"postgresql:///postgres?host={wire.directory}&{options}#far"
+        scene.worker(root, "fleet", "join", place, "--name", "far")
+        wire.delay_s = FAR_MS / 2000
+        for name, command in FAR_COMMANDS.items():
+            yield _far_command(scene, root, name, command)
+    finally:
+        wire.close()
+
+
+def _far_command(scene: Scene, root: Path, name: str, command: str) -> Result:
+    """Return the median time of a command."""
+    took: list[float] = []
+    for number in range(scene.count(FAR_ROUNDS)):
+        took.append(scene.time(root, "git-worker", *command.format(n=number).split()))
+        scene.settle()
+    median = sorted(took)[len(took) // 2]
+    return Result(
+        f"`{name}` on a machine of a fleet, {FAR_MS} ms from its server",
+        f"≤ {FAR_AT_MOST_MS} ms",
+        median <= FAR_AT_MOST_MS,
+        f"{median:.0f} ms",
+        our_command=f"git-worker {command}",
+    )
+
+
+def _many_workers(scene: Scene, location: str) -> Result:
+    """Compare `status` with the workers of another machine and with ten in a repository alone."""
+    there = scene.small_repository("crowd")
+    for number in range(WORKERS):
+        scene.spawn(there, f"worker-{number}", f"task-{number}")
+    here, alone = scene.small_repository("watching"), scene.small_repository("alone")
+    for number in range(10):
+        scene.spawn(alone, f"worker-{number}", f"task-{number}")
+    for root in (there, here):
+        scene.worker(root, "fleet", "join", f"{location}#crowd", "--name", root.name)
+    samples = interleave(
+        {
+            "fleet": lambda: scene.time(here, "git-worker", "status"),
+            "alone": lambda: scene.time(alone, "git-worker", "status"),
+        },
+        rounds=scene.count(ROUNDS),
+        settle=scene.settle,
+    )
+    return compare(
+        f"`status`: {WORKERS:,} workers of another machine against 10 in a repository alone",
+        ours=("git-worker status (fleet)", samples["fleet"]),
+        theirs=("git-worker status (10 workers)", samples["alone"]),
+        at_most=2.0,
+    )
 
 
 def _way(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> Way:

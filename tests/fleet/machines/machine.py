@@ -14,10 +14,10 @@ from typing import Any
 import apsw
 
 from fixtures.repos import Content, Repo
+from fixtures.wire import Wire
 from tests.cli.forking import PROGRAM
 from tests.cli.kit import Answer
 from tests.fleet.machines.boxes import Box
-from tests.fleet.machines.wires import Wire
 
 LIMIT_S = 120
 START = {"README": "one\ntwo\nthree\n", "src/app.py": "print('hello')\n", ".gitignore": "*.o\n"}
