@@ -10,8 +10,11 @@ from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
 from gitworker.model.ref_names import short_name
 from gitworker.paths import (
+    LINK_NAME,
     Repository,
     StatePaths,
+    is_bus_directory,
+    refuse_second_bus,
     require_repository,
     state_paths,
 )
@@ -35,7 +38,6 @@ from gitworker.store.target import change_target, find_target, record_target
 from gitworker.worktrees.worktree_root import mark_root
 
 DIRECTORIES = ("spool", "hooks", "blobs", "workers", "reviews", "logs", "archive", "locks")
-LINK_NAME = ".worker-state"
 
 
 def open_session(
@@ -110,9 +112,14 @@ def open_session(
     return session
 
 
-def _not_set_up(repository: Repository) -> Unavailable:
-    """Return the error for a repository without our state; it may lie in one that has it."""
+def _not_set_up(repository: Repository, link: str) -> Unavailable:
+    """Return the error for a repository without our state; it may lie in one that has it.
+
+    `link` may be a bus of another program, which would become ours.
+    """
     words, code = "gitworker is not set up in this repository", "not_initialised"
+    if is_bus_directory(link):
+        words += f"; {link} holds a bus, which becomes gitworker's if it can be read"
     with suppress(Unavailable):
         outer = require_repository(os.path.dirname(repository.top or "/"))
         if repository.top and outer.top and os.path.exists(state_paths(outer).database):
@@ -190,22 +197,18 @@ def open_store(
     a directory is beside an existing store.
     """
     link = f"{main_top}/{LINK_NAME}"
+    if repository.top != main_top:
+        refuse_second_bus(paths.root, repository.top)
     if not os.path.lexists(paths.database):
         if not create:
-            raise _not_set_up(repository)
+            raise _not_set_up(repository, link)
         _require_utf8(paths.root)
         prepare_state(paths, repository, main_top)
         if backend.adopt_store(paths, link):
             _make_link(paths, main_top)
             report(Notice(f"adopted the bus of {link}; as it was, it is kept in {paths.adopted}"))
         return backend.create_store(paths.database)
-    if backend.is_bus_directory(link):
-        raise Unavailable(
-            f"{link} holds a bus of its own beside gitworker's in {paths.root}: messages would be"
-            " divided between the two",
-            f"mv {quoted(link)} {quoted(f'{link}-kept')}   # then publish there no more",
-            code="two_buses",
-        )
+    refuse_second_bus(paths.root, main_top)
     _make_link(paths, main_top)
     return backend.open_store(paths.database)
 

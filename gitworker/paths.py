@@ -35,6 +35,7 @@ STATE_FILES = frozenset({
     "search.db-wal", "target", "transitions.jsonl", "worktree-root",
 })  # fmt: skip
 DATABASE = "bus.db"
+LINK_NAME = ".worker-state"  # in the main checkout; leads to the state directory
 LOGS = frozenset({"bus.jsonl", "transitions.jsonl"})  # exports: no operation needs them
 FILE_TYPE, REGULAR, DIRECTORY = 0o170000, 0o100000, 0o040000  # stat(2), without an import
 READ_AT_ONCE = 4096
@@ -139,6 +140,28 @@ def refuse_misplaced(root: str) -> None:
     found = [path for path in find_misplaced(root) if os.path.basename(path) not in LOGS]
     if found:
         raise Unavailable(misplaced_text(found[0]), misplaced_hint(found[0]), code=DAMAGED)
+
+
+def is_bus_directory(place: str) -> bool:
+    """Return whether a place is a directory, not a link, that holds a bus of another program."""
+    try:
+        return not os.path.islink(place) and os.stat(f"{place}/{DATABASE}").st_size > 0
+    except OSError:
+        return False
+
+
+def refuse_second_bus(root: str, *tops: str | None) -> None:
+    """Raise Unavailable if one of these checkouts has a bus of its own beside that in `root`."""
+    for place in [f"{top}/{LINK_NAME}" for top in tops if top is not None]:
+        if is_bus_directory(place):
+            from gitworker.rules_text import quoted  # only for this error
+
+            raise Unavailable(
+                f"{place} holds a bus of its own beside gitworker's in {root}: messages would be"
+                " divided between the two",
+                f"mv {quoted(place)} {quoted(f'{place}-kept')}   # then publish there no more",
+                code="two_buses",
+            )
 
 
 def misplaced_text(path: str) -> str:

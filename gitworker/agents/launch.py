@@ -99,6 +99,7 @@ def require_worker(post: LaunchContext, name: str | None) -> Worker:
     refusal = run_refusal(
         worker.worker_id, worker.state, stale_from=worker.stale_from,
         no_worktree=_find_no_worktree(post, worker), running=running, presumed_for_ms=presumed_ms,
+        is_own=post.actor == worker.worker_id,
     )  # fmt: skip
     if refusal is None:
         return worker

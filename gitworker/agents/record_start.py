@@ -3,7 +3,7 @@
 import os
 
 from gitworker import clock
-from gitworker.agents.rules_run import operation_refusal
+from gitworker.agents.rules_run import may_restart, operation_refusal
 from gitworker.bus.publish import Outgoing, log_message, publish
 from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import bring_to_work
@@ -37,14 +37,15 @@ def record_start(
     """Record that a process works as a worker, which starts, recovers or resumes if necessary.
 
     `at_once` limits the number of agents of this `kind`. Returns the run and the position after
-    which orders to it count. Raises Conflict if another command has changed the worker or an
-    operation on it is open, and the errors of `require_admitted`.
+    which orders to it count. A commit just before may have started its worker meanwhile. Raises
+    Conflict if another command has changed the worker otherwise or an operation on it is open, and
+    the errors of `require_admitted`.
     """
     name, task = worker.worker_id, worker.task_id
     assert task is not None
     found = find_worker(writer, name)
     running = living_agent(writer, paths, find_latest_run(writer, name))
-    if found is None or found.version != worker.version or running is not None:
+    if found is None or running is not None or not _is_same_work(found, worker):
         raise Conflict(
             f"another command changed worker {name} at the same time", "git worker status"
         )
@@ -70,3 +71,9 @@ def record_start(
     publish(writer, started, now=now)
     publish(writer, log_message(name, task, "agent_start", command), now=now)
     return run, newest_seq(writer)
+
+
+def _is_same_work(found: Worker, worker: Worker) -> bool:
+    """Return whether an agent can start on the worker as it is now as on the one that was read."""
+    same_task = found.task_id == worker.task_id and found.worktree == worker.worktree
+    return same_task and may_restart(found.state, stale_from=found.stale_from)

@@ -37,6 +37,12 @@ NO_WORK = {
     "STALE": ("is stale (its review takes long)", "git worker reject {worker} -m <text>"),
     "COMPLETED": ("has landed", "git worker assign {worker} <task>"),
 }
+# The command for the worker itself, whose work others judge.
+OWN_NO_WORK = {
+    "IN_REVIEW": "git worker wait {worker} --for verdict",
+    "APPROVED": "git worker wait {worker} --for landed",
+    "STALE": "git worker wait {worker} --for verdict",
+}
 
 
 class UnfinishedOperation(Conflict):
@@ -66,15 +72,17 @@ def run_refusal(
     no_worktree: GitWorkerError | None,
     running: int | None,
     presumed_for_ms: int = 0,
+    is_own: bool = False,
 ) -> GitWorkerError | None:
     """Return the error if no agent can be started as a worker, else None.
 
-    `stale_from` is the state before STALE, `no_worktree` the refusal for a missing worktree.
-    `running` is the process of another supervised agent that is alive there; it counts as alive
-    for `presumed_for_ms` if only its last heartbeat says so.
+    `is_own`: the worker itself asks. `stale_from` is the state before STALE, `no_worktree` the
+    refusal for a missing worktree. `running` is the process of another supervised agent that is
+    alive there; it counts as alive for `presumed_for_ms` if only its last heartbeat says so.
     """
     if not may_restart(state, stale_from=stale_from):
         words, hint = NO_WORK[state]
+        hint = OWN_NO_WORK.get(state, hint) if is_own else hint
         return Refused(
             f"worker {worker} {words}, so there is no work to start an agent for",
             hint.format(worker=worker),

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
-from gitworker.errors import NotFound
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import anchor_of
 from gitworker.repo.checkout.move_branch import move_branch
@@ -57,7 +56,9 @@ def read_tips(session: Session, worker: Worker) -> BranchTips:
     if target is None:
         raise missing_target(session.aimed_at(worker.lands_on))
     if tip is None:
-        raise NotFound(f"branch {worker.branch} does not exist", "git worker fsck --repair")
+        from gitworker.observe.next_step.trouble import missing_branch  # only for this error
+
+        raise missing_branch(session, worker)
     return BranchTips(ref, tip, target)
 
 

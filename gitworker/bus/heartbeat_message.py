@@ -123,10 +123,18 @@ def require_heartbeat_worker(
     wanted = name or actor
     worker = find_worker_id(reader, wanted)
     if worker is None:
-        raise NotFound(
-            f"no worker, task or branch is called {ascii(wanted)[:80]}", "git worker list"
-        )
+        raise _unknown(reader, wanted)
     return worker
+
+
+def _unknown(reader: Reader, name: str) -> NotFound:
+    from gitworker.states.task_machine import without_worker  # 5 ms, for a refusal only
+    from gitworker.store.tasks import find_task
+
+    task = find_task(reader, name)
+    if task is not None:
+        return without_worker(task.id, task.status)
+    return NotFound(f"no worker, task or branch is called {ascii(name)[:80]}", "git worker list")
 
 
 def _record(

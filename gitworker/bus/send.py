@@ -128,15 +128,13 @@ def require_addressee(reader: Reader, name: str) -> str:
 
 
 def _without_worker(reader: Reader, task: str) -> NotFound:
-    from gitworker.states.task_machine import has_ended, status_words  # 5 ms, for a refusal only
+    from gitworker.states.task_machine import without_worker  # 5 ms, for a refusal only
     from gitworker.store.tasks import find_task
 
     found = find_task(reader, task)
     assert found is not None, task
-    hint = f"git worker task edit {task} --context <text>   # for its next agent"
-    if has_ended(found.status):
-        hint = f"git worker task show {task}"
-    return NotFound(f"task {task} {status_words(found.status)}, and no worker has it", hint)
+    hint = "git worker task edit {} --context <text>   # for its next agent"
+    return without_worker(task, found.status, hint=hint)
 
 
 def _task_named(reader: Reader, to: str) -> str | None:

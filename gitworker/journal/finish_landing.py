@@ -131,7 +131,7 @@ def clean_up(session: Session, landings: Sequence[LandedOperation]) -> list[Clea
             _follow(session, one.data)
         if not cleaned.kept:
             cleaned = cleaned._replace(why=None)
-        elif not one.data.keep:
+        else:
             cleaned = cleaned._replace(left_out=find_left_out(session, one.worker))
         results.append(cleaned)
     return results

@@ -128,8 +128,9 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
             chosen = list({worker.worker_id: worker for worker in named}.values())
     for worker in chosen:
         refusal = may_judge(
-            session.actor, worker.worker_id, self_review=session.settings.review_self
-        )
+            session.actor, worker.worker_id, self_review=session.settings.review_self,
+            state=worker.stale_from or worker.state,
+        )  # fmt: skip
         if refusal is not None:
             raise refusal
     return [one for one in chosen if _is_here(session, one, is_alone=not everything)]

@@ -22,6 +22,7 @@ from gitworker.claims.leases import require_task_free
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.recover import require_ended
 from gitworker.lifecycle.moves import advance, require_event
+from gitworker.lifecycle.rules import waits_for_review
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import publish_verdict, send_back
 from gitworker.model.ids import Oid
@@ -38,6 +39,7 @@ from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
 from gitworker.store.records.reviews import Review, find_review
 from gitworker.store.workers import Worker, load_worker, set_review_state
 
@@ -95,6 +97,22 @@ def prepare(
         raise withdraw(session, worker, rejection.why) from None
 
 
+def _require_may_merge(session: Session, worker: Worker) -> None:
+    """Raise InvalidTransition unless a worker is approved; the hint is the worker's next command.
+
+    In review, that depends on its later commits.
+    """
+    try:
+        require_event(session, worker, WorkerEvent.MERGE)
+    except InvalidTransition as refusal:
+        if waits_for_review(worker.state, worker.stale_from):
+            from gitworker.observe.next_step.next_command import read_next_command  # 15 ms
+
+            with session.store.read() as reader:
+                refusal.hint = read_next_command(session, reader, worker.worker_id, session.actor)
+        raise
+
+
 def try_out(
     session: Session,
     worker: Worker,
@@ -105,7 +123,7 @@ def try_out(
 ) -> Prepared:
     """Prepare without changing the worker's state; raise CannotLand if it cannot land there."""
     require_ended(session, worker.worker_id)
-    require_event(session, worker, WorkerEvent.MERGE)
+    _require_may_merge(session, worker)
     with session.store.read() as reader:
         require_task_free(reader, worker.task, worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)

@@ -77,17 +77,15 @@ def require_assignable(
     worker: WorkerId,
     task: TaskId,
     *,
-    must_exist: bool = False,
-    is_new: bool = False,
+    instead: str | None = None,
 ) -> None:
     """Raise NotFound, Refused or Conflict if the worker or the task is not free.
 
-    `must_exist`: the worker must exist already. `is_new`: the task got its id just now.
+    `instead`: the worker must exist already; else this command makes it.
     """
     found, stored = find_worker(reader, worker), find_task(reader, task)
-    if found is None and must_exist:
-        words = "-m <text>" if is_new else task
-        raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {words}")
+    if found is None and instead is not None:
+        raise NotFound(f"there is no worker {worker}", instead)
     refusal = None
     if found is not None:
         refusal = busy_refusal(

@@ -198,17 +198,31 @@ def task_refusal(
     return None
 
 
-def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError | None:
-    """Return why `actor` must not review `worker`'s work, or None.
+# What a worker that may not judge its own work does instead, unless it waits for the verdict.
+OWN_WORK_HINTS = {
+    WorkerState.IDLE: "git worker show {}",
+    WorkerState.ASSIGNED: "git worker done",
+    WorkerState.WORKING: "git worker done",
+    WorkerState.FAILED: "git worker done",
+    WorkerState.APPROVED: "git worker wait {} --for landed   # by another; setting: review.self",
+    WorkerState.COMPLETED: "git worker show {}",
+}
+
+
+def may_judge(
+    actor: str, worker: str, *, self_review: bool, state: WorkerState | None = None
+) -> GitWorkerError | None:
+    """Return why `actor` must not review `worker`'s work, which is in `state`, or None.
 
     Every worker may review the work of others, and its own only with `review.self`.
     """
     if actor in RESERVED or (self_review and actor == worker):
         return None
     if actor == worker:
+        hint = "git worker wait {} --for verdict   # by another worker; setting: review.self"
+        if state is not None:
+            hint = OWN_WORK_HINTS.get(state, hint)
         return Refused(
-            f"worker {worker} cannot review its own work",
-            f"git worker wait {worker} --for verdict   # by another worker; setting: review.self",
-            code="not_allowed",
+            f"worker {worker} cannot review its own work", hint.format(worker), code="not_allowed"
         )
     return None

@@ -83,16 +83,15 @@ def take_up(
     recorded process has ended. `by_commit`: a commit was published, also by another command; it
     starts an ASSIGNED worker too. Raises Refused if another worker holds the task now.
     """
-    starts = by_commit and has_not_started(worker.state)
     actor = worker.worker_id if by_commit else session.actor
-    if not (starts or is_interrupted(worker.state) or worker.waits_for_author):
+    if not _may_change(worker, by_commit=by_commit):
         return worker
     is_own = session.actor == worker.worker_id and not by_commit
     caller = (agent or find_calling_agent()) if is_own else None
     with session.store.write() as writer:
         current = load_worker(writer, worker.worker_id)
-        if current.task_id != worker.task_id:
-            return current
+        if current.task_id != worker.task_id or not _may_change(current, by_commit=by_commit):
+            return current  # an agent may have begun and ended meanwhile
         taken = bring_to_work(writer, current, actor=actor, lease_ms=lease_of(session))
         bind_process(writer, session.paths, taken, caller)
         taken = load_worker(writer, worker.worker_id)
@@ -100,6 +99,12 @@ def take_up(
         ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     publish_views(session, worker.worker_id)
     return taken
+
+
+def _may_change(worker: Worker, *, by_commit: bool) -> bool:
+    """Return whether a command or a commit of the worker brings it back to work."""
+    starts = by_commit and has_not_started(worker.state)
+    return starts or is_interrupted(worker.state) or worker.waits_for_author
 
 
 def bind_process(

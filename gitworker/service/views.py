@@ -89,14 +89,25 @@ class ViewMethods(ServiceBase):
         worker: str | None = None,
         options: DiffOptions | None = None,
     ) -> Diff:
-        """Return the changes of a worker, as git prints them; by default those that would land."""
+        """Return the changes of a worker, as git prints them; by default those that would land.
+
+        In a worker's own worktree, a name that no worker has may be a path.
+        """
+        from gitworker.lifecycle.find import is_known
+        from gitworker.model.ids import RESERVED
         from gitworker.observe.workers.diff import DiffOptions, read_diff
         from gitworker.worktrees.elsewhere import bring_branches
 
+        options = options or DiffOptions()
         with self._reading() as session:
+            if worker is not None and session.actor not in RESERVED:
+                with session.store.read() as reader:
+                    if not is_known(reader, worker):
+                        options = options._replace(paths=(worker, *options.paths))
+                        worker = None
             found = self._worker(session, worker)
             bring_branches(session, [found])
-            return read_diff(session, found, options or DiffOptions())
+            return read_diff(session, found, options)
 
     def path(self, worker: str | None = None) -> WorktreePath:
         """Return the worktree of a worker."""

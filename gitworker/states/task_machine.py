@@ -6,6 +6,7 @@ Only ADMIN events and USER_CANCELLED lead out of COMPLETED, BLOCKED and CANCELLE
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from gitworker.errors import NotFound
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus as S
 from gitworker.rules_text import label_of
@@ -108,6 +109,12 @@ def has_ended(status: S) -> bool:
 def status_words(status: S) -> str:
     """Return a task's status in words: "is in progress"."""
     return STATUS_WORDS[status]
+
+
+def without_worker(task: str, status: S, *, hint: str = "git worker task why {}") -> NotFound:
+    """Return the error for a task that no worker has; `hint` helps if the task has not ended."""
+    hint = "git worker task show {}" if has_ended(status) else hint
+    return NotFound(f"task {task} {status_words(status)}, and no worker has it", hint.format(task))
 
 
 def status_label(status: S) -> str:

@@ -120,13 +120,22 @@ NEXT_COMMANDS: Mapping[S, str] = MappingProxyType(
         S.COMPLETED: "assign {} <task>",
     }
 )
+# What the worker itself does next, since others judge its work.
+OWN_NEXT: Mapping[S, str] = MappingProxyType(
+    {S.IN_REVIEW: "wait {} --for verdict", S.APPROVED: "wait {} --for landed"}
+)
 # The command that helps after the refusal of one event, if it is another than the next one.
 FREEING = frozenset({E.ASSIGN, E.RESET, E.RECYCLE})
 AT_WORK_ONLY = frozenset({E.START, E.RESUME})
 
 
-def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = None) -> str:
-    """Return the command that helps after `event` was refused in `state`."""
+def next_command(
+    worker_id: str, state: S, event: E, *, stale_from: S | None = None, is_own: bool = False
+) -> str:
+    """Return the command that helps after `event` was refused in `state`.
+
+    `is_own`: the worker itself asks; it does not judge its work, but waits for others to do so.
+    """
     command = NEXT_COMMANDS[state]
     if event in FREEING and state == S.FAILED:
         command = "reset {}"
@@ -135,7 +144,7 @@ def next_command(worker_id: str, state: S, event: E, *, stale_from: S | None = N
     elif event in FREEING and state != S.IDLE:
         command = "cancel {}"
     elif event in AT_WORK_ONLY and (state == S.APPROVED or S.IN_REVIEW in (state, stale_from)):
-        command = "reject {} -m <text>"
+        command = OWN_NEXT.get(stale_from or state, "") if is_own else "reject {} -m <text>"
     elif event in (E.FAIL, E.STOP) and state == S.APPROVED:
         command = "cancel {}"
     elif event == E.REQUEST_CHANGES and state == S.WORKING:
@@ -181,8 +190,10 @@ def worker_transition(state: S, event: E, *, stale_from: S | None = None) -> S:
     return target
 
 
-def require_transition(worker_id: str, state: S, event: E, *, stale_from: S | None = None) -> S:
-    """Return the state that `event` leads a worker to.
+def require_transition(
+    worker_id: str, state: S, event: E, *, stale_from: S | None = None, is_own: bool = False
+) -> S:
+    """Return the state that `event` leads a worker to; `is_own`: the worker itself asks.
 
     Raises InvalidTransition with a message for people: the worker, its state in words and the
     consequence, and as the hint the command that helps.
@@ -193,6 +204,6 @@ def require_transition(worker_id: str, state: S, event: E, *, stale_from: S | No
         raise InvalidTransition(
             state,
             event,
-            next_command(worker_id, state, event, stale_from=stale_from),
+            next_command(worker_id, state, event, stale_from=stale_from, is_own=is_own),
             message=f"worker {worker_id} {state_words(state, stale_from)}, so {REFUSALS[event]}",
         ) from error

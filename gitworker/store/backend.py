@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from gitworker.paths import is_bus_directory
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 
@@ -63,14 +64,6 @@ def _by_way_of_the_link(database: Database) -> Store:
 
     database.close()
     return FleetDatabase(database.path)
-
-
-def is_bus_directory(place: str) -> bool:
-    """Return whether a place is a directory, not a link, that holds a bus of another program."""
-    try:
-        return not os.path.islink(place) and os.stat(f"{place}/bus.db").st_size > 0
-    except OSError:
-        return False
 
 
 def adopt_store(paths: StatePaths, directory: str) -> bool:

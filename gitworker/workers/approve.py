@@ -286,7 +286,10 @@ def _check(session: Session, name: str) -> Worker:
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     require_ended(session, worker.worker_id)
-    refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
+    refusal = may_judge(
+        session.actor, worker.worker_id, self_review=session.settings.review_self,
+        state=worker.stale_from or worker.state,
+    )  # fmt: skip
     if refusal is not None:
         raise refusal
     if not is_judged(worker.state):

@@ -17,6 +17,7 @@ from gitworker.model.ref_names import branch_of
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.repository_lock import hold
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.payloads.spawn_data import SpawnData
@@ -33,6 +34,8 @@ from gitworker.worktrees.populate.populate import (
     run_setup,
 )
 from gitworker.worktrees.worktree_root import ready_root
+
+TEXT_SHOWN = 200  # characters of a task's text in a hint
 
 
 class SpawnRequest(NamedTuple):
@@ -74,10 +77,8 @@ def spawn(session: Session, request: SpawnRequest, *, runs_setup: bool = True) -
         task = request.task or _new_task(session, request)
         roll_back_spawns(session, worker=request.worker, task=task)
         with session.store.read() as reader:
-            require_assignable(
-                session, reader, request.worker, task, must_exist=request.must_exist,
-                is_new=request.task is None,
-            )  # fmt: skip
+            instead = spawn_command(request) if request.must_exist else None
+            require_assignable(session, reader, request.worker, task, instead=instead)
         rescued = _find_rescued(session, task)
         start = request.start or _needed_worker(session, task)
         aimed = _aimed(session, task)
@@ -140,6 +141,18 @@ def _needed_worker(session: Session, task: TaskId) -> str | None:
         needed = stacked_needs_of(reader, task)
         worker = find_worker_of_task(reader, needed[0]) if needed else None
     return worker and worker.worker_id
+
+
+def spawn_command(request: SpawnRequest) -> str:
+    """Return the command that gives the task of a request to a new worker."""
+    words = [request.worker, *filter(None, [request.task])]
+    text = request.text or ""
+    if text:
+        words += ["-m", "<text>" if "\n" in text or len(text) > TEXT_SHOWN else quoted(text)]
+    for option, value in (("--title", request.title), ("--from", request.start)):
+        if value:
+            words += [option, quoted(value)]
+    return f"git worker spawn {' '.join(words)}"
 
 
 def _new_task(session: Session, request: SpawnRequest) -> TaskId:

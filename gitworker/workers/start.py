@@ -110,7 +110,10 @@ def _begin(
             metadata={"pid": process.pid if process else None},
         )  # fmt: skip
         if not is_at_work(taken.state):
-            require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
+            require_transition(
+                worker.worker_id, worker.state, event, stale_from=worker.stale_from,
+                is_own=session.actor == worker.worker_id,
+            )  # fmt: skip
         require_task_held(writer, worker.task_id, worker.worker_id)
         has_new_process = _bind(writer, session, taken, process, is_given=is_given)
         changes = has_new_process or taken.version != worker.version

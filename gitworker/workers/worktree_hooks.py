@@ -3,8 +3,8 @@
 import os
 from contextlib import suppress
 
-from gitworker.app import LINK_NAME, prepare_state, remove_excludes
-from gitworker.paths import read_worktree_owner
+from gitworker.app import prepare_state, remove_excludes
+from gitworker.paths import LINK_NAME, read_worktree_owner
 from gitworker.progress import Notice
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.user_hooks import linked_worktrees

@@ -13,6 +13,7 @@ from gitworker.liveness.processes import calls_us, occupants_of
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.supervised_agent import fresh_for_ms, living_agent, may_live
 from gitworker.paths import read_worktree_owner
+from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.records.runs import find_latest_run
 from gitworker.store.workers import Worker, find_worker
@@ -47,7 +48,8 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
     if worker.worktree is None:
         return
     pids = occupants(worker)
-    _refuse_processes(worker.worktree, pids, hint=_stop_hint(session, worker) if pids else None)
+    hint = _stop_hint(session, worker) if pids else None
+    _refuse_processes(session, worker.worktree, pids, hint=hint)
     pid = distant_process(session, worker)
     if pid is not None:
         raise _distant_refusal(session, worker)
@@ -74,7 +76,7 @@ def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
     if worker is not None and worker.worktree == worktree and os.path.isdir(worktree):
         refuse_occupied(session, worker)
     else:
-        _refuse_processes(worktree, occupants_of(worktree))
+        _refuse_processes(session, worktree, occupants_of(worktree))
 
 
 def _distant_refusal(session: Session, worker: Worker) -> Refused:
@@ -110,11 +112,16 @@ def _stop_hint(session: Session, worker: Worker) -> str | None:
     return f"git worker stop {worker.worker_id}   # and run the command again" if lives else None
 
 
-def _refuse_processes(worktree: str, pids: list[int], *, hint: str | None = None) -> None:
-    if pids:
-        listed = ", ".join(str(pid) for pid in pids[:5])
-        raise Refused(
-            f"a process has its working directory in {worktree} (pid {listed})",
-            hint or "leave that directory, or stop the process, and run the command again",
-            code="occupied",
-        )
+def _refuse_processes(
+    session: Session, worktree: str, pids: list[int], *, hint: str | None = None
+) -> None:
+    if not pids:
+        return
+    shown = [str(pid) for pid in pids[:5]]
+    if hint is None and all(calls_us(pid, None) for pid in pids):
+        hint = f"cd {quoted(session.main_top)}   # and run the command again"
+    raise Refused(
+        f"a process has its working directory in {worktree} (pid {', '.join(shown)})",
+        hint or f"ps -fp {','.join(shown)}   # end it, and run the command again",
+        code="occupied",
+    )

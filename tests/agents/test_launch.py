@@ -16,6 +16,7 @@ from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules_run import UnfinishedOperation
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.fail import fail
+from gitworker.lifecycle.take_up import publish_commits, take_up
 from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable
@@ -119,12 +120,35 @@ def test_a_task_in_a_workstream_is_started(auth: SupervisedWorker) -> None:
     auth.world.require_sound()
 
 
-def test_a_lost_race_starts_nothing(auth: SupervisedWorker) -> None:
-    """A start that finds the worker changed since its check runs nothing and changes nothing."""
+def test_a_commit_may_start_the_worker_meanwhile(auth: SupervisedWorker) -> None:
+    """An agent begins although the job of a commit has started its worker since the check."""
     desk = post(auth.world)
+    found = require_worker(desk, "auth")
+    auth.world.commit("auth", {"a": "1\n"})
+    publish_commits(auth.world.session())
+    streams = Streams()
+    run = launch(desk, found, ["true"], streams)
+    streams.forget_theirs()
+    os.waitpid(run.pid, 0)
+    assert auth.world.worker("auth").pid == run.pid
+    assert auth.world.states("auth", "t1") == ("WORKING", "IN_PROGRESS")
+    auth.world.require_sound()
+
+
+def test_a_late_job_of_a_commit_does_not_forget_the_agent(auth: SupervisedWorker) -> None:
+    """A commit that is published after the agent has begun and ended leaves its end to be seen."""
+    before = auth.world.worker("auth")
+    pid = launched(auth.world)
+    take_up(auth.world.session(), before, by_commit=True)
+    assert auth.world.worker("auth").pid == pid
+
+
+def test_a_lost_race_starts_nothing(auth: SupervisedWorker) -> None:
+    """A start that finds the worker handed in since its check runs nothing and changes nothing."""
+    desk = post(auth.world)
+    auth.world.commit("auth", {"a": "1\n"})
     found = require_worker(desk, "t1")
-    with without_heartbeat_daemon(auth.world):
-        start(auth.world.session(), "auth", pid=os.getpid())
+    auth.world.submit("auth")
     before = auth.world.rows()
     mark = auth.path / "ran"
     with pytest.raises(Conflict):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Scene
 from tests.cli.in_process import run_here
-from tests.cli.kit import Answer, ok
+from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
 
 HANDED_IN = (
@@ -294,6 +294,8 @@ def test_diff(scene: Scene) -> None:
     expected = git(scene.root, "diff", "main...auth/t1") + "\n"
     assert scene.run("diff", "auth") == Answer(0, expected, "")
     assert "new.txt | 1 +" in scene.run("diff", "auth", "--stat").out
+    place = Path(ok(scene.root, "path", "auth"))
+    assert run(place, "diff", "--", "new.txt").out == scene.run("diff", "auth", "new.txt").out != ""
 
 
 def test_status_show_and_log(scene: Scene) -> None:

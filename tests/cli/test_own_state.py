@@ -122,11 +122,32 @@ def test_two_buses(tmp_path: Path) -> None:
     ok(world.root, "init")
     (world.root / ".worker-state").unlink()
     before = tree(make_own(world))
-    answer = run(world.root, "status")
-    assert (answer.status, "holds a bus of its own" in answer.err) == (1, True)
+    for words in (("msg", "send", "x-note", "{}"), ("msg", "poll"), ("status",)):
+        answer = run(world.root, *words)
+        assert (answer.status, "holds a bus of its own" in answer.err) == (1, True)
     hint = next(line for line in answer.err.splitlines() if line.startswith("hint: "))
     assert hint.startswith("hint: mv ")
     source, target = hint.removeprefix("hint: mv ").partition("   ")[0].split()
     Path(source).rename(target)
     ok(world.root, "status")
     assert tree(Path(target)) == before
+
+
+def test_a_bus_in_a_linked_worktree(tmp_path: Path) -> None:
+    """A bus in another checkout of the repository is refused there, before and after `init`."""
+    world = World.make(tmp_path / "repo")
+    world.git("worktree", "add", "-q", "../linked")
+    linked = tmp_path / "linked"
+    (linked / ".worker-state").mkdir()
+    (linked / ".worker-state" / "bus.db").write_bytes(b"of another program")
+    for words in (("init",), ("status",)):
+        assert "holds a bus of its own" in run(linked, *words).err
+    ok(world.root, "init")
+    assert "holds a bus of its own" in run(linked, "msg", "poll").err
+
+
+def test_a_bus_before_the_setup(world: World) -> None:
+    """A screen that finds no state of ours names the bus of another program."""
+    answer = run(world.root, "status")
+    assert f"{world.root}/.worker-state holds a bus" in answer.err
+    assert "hint: git worker init" in answer.err

@@ -49,6 +49,21 @@ def test_switch_changes_directory(shell: str, scene: Scene, words: str) -> None:
     assert (done.stderr, done.stdout.splitlines()) == ("", [str(place), str(scene.root)])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "git -C {root} worker switch", "git worker -C {root} switch", "git-worker --as auth switch",
+        "git -c color.ui=never --no-pager worker --as auth switch",
+    ],
+)  # fmt: skip
+def test_switch_behind_options(shell: str, scene: Scene, words: str, tmp_path: Path) -> None:
+    """Options of git and of git-worker may stand before the verb."""
+    place = scene.spawn("auth", "t1")
+    start = scene.root if words.startswith("git-worker") or "color" in words else tmp_path
+    done = run_in(shell, start, f"{words.format(root=scene.root)} auth\npwd\n")
+    assert (done.stderr, done.stdout) == ("", f"{place}\n")
+
+
 def test_switch_back(shell: str, scene: Scene) -> None:
     """`-` returns to the directory of the last switch, also from below a worktree."""
     first, second = scene.spawn("auth", "t1"), scene.spawn("docs", "t2")

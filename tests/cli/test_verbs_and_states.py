@@ -34,6 +34,12 @@ OF_WORKER: dict[str, tuple[str, ...]] = {
     "reset": ("reset", "{w}"),
     "recycle": ("recycle", "{w}"),
     "recover": ("recover", "{w}"),
+    "own start": ("--as", "{w}", "start", "--pid", PID),
+    "own exec": ("--as", "{w}", "exec", "--", "true"),
+    "own resume": ("--as", "{w}", "resume", "--pid", PID),
+    "own approve": ("--as", "{w}", "approve", "{w}"),
+    "own merge": ("--as", "{w}", "merge", "{w}"),
+    "own land": ("--as", "{w}", "land", "{w}"),
     "assign": ("assign", "{w}", "next{n}"),
     "spawn": ("spawn", "{w}", "next{n}"),
     "adopt": ("adopt", "{w}/{t}", "{w}", "{t}"),
@@ -49,6 +55,8 @@ OF_WORKER: dict[str, tuple[str, ...]] = {
     "reply": ("reply", "{w}", "8080"),
     "claim take": ("--as", "ui", "claim", "take", "{t}"),
     "show": ("show", "{w}"),
+    "attach": ("attach", "{w}"),
+    "review": ("review", "{w}"),
     "diff": ("diff", "{w}"),
     "path": ("path", "{w}"),
     "switch": ("switch", "{w}"),
@@ -83,16 +91,16 @@ TWICE = {
 }  # fmt: skip
 KEEPS = {
     "heartbeat", "verify", "wait", "wait --for verdict", "wait --for landed", "send", "stop",
-    "pause", "continue", "show", "diff", "path", "switch", "log", "inbox", "task text", "task why",
-    "task show",
+    "pause", "continue", "show", "attach", "review", "diff", "path", "switch", "log", "inbox",
+    "task text", "task why", "task show",
 }  # fmt: skip
 # The output of these has tests of its own; here are their status and errors.
-LOOKS = {"show", "diff", "log", "task show", "inbox"}
+LOOKS = {"show", "diff", "log", "review", "task show", "inbox"}
 # Commands that name no worker and no task, or whose answers depend on other states: those of tmux,
 # plans, claims, workstreams and repairs. GROUPS are groups of such commands.
 GROUPS = {"agent", "agents", "automation", "fleet", "hooks", "msg", "project", "review"}
 OTHERS = {
-    "attach", "claim list", "claim release", "claim renew", "completion", "config", "conflicts",
+    "claim list", "claim release", "claim renew", "completion", "config", "conflicts",
     "doctor", "fsck", "gc", "help", "hook", "init", "list", "mcp", "notify", "pool", "questions",
     "queue", "run", "shell-init", "stats", "status", "task graph", "task import", "task list",
     "task ready", "trust", "ui", "undo", "validate", "watch", "web", "workstream archive",

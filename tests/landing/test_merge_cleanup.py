@@ -135,6 +135,17 @@ def test_keep(world: World) -> None:
     assert world.tip("auth/login") == done.commit
 
 
+def test_keep_names_what_is_left_out(world: World) -> None:
+    """With keep, the files that are not committed are named, and stay as they are."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    (place / "a").write_text("2\n")
+    (place / "new").write_text("1\n")
+    done = world.land("auth", keep=True)
+    assert done.left_out is not None
+    assert done.left_out.files == ("a", "new")
+    assert (place / "a").read_text() == "2\n"
+
+
 def test_occupied_worktree_is_kept(world: World) -> None:
     """A worktree in which a process works is landed and kept, and the report names the pid."""
     place = world.approved("auth", "login", {"a": "1\n"})

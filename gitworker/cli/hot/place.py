@@ -7,7 +7,13 @@ import os
 from gitworker.bus.caller.identity import caller_identity, find_other_worker, find_worktree_task
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.errors import GitWorkerError
-from gitworker.paths import Repository, StatePaths, require_repository, state_paths
+from gitworker.paths import (
+    Repository,
+    StatePaths,
+    refuse_second_bus,
+    require_repository,
+    state_paths,
+)
 from gitworker.store.backend import bring_up_to_date, open_hot_store, open_store, serve_fleet
 
 # Non-empty: the verb runs again, because it changes what all machines of a fleet share.
@@ -73,6 +79,8 @@ def find_hot_context(identity: str | None, *, waits: bool = False) -> HotContext
     paths = state_paths(repository)
     if not os.path.exists(paths.database):
         return None
+    main_top, name = os.path.split(repository.common_dir)
+    refuse_second_bus(paths.root, *{repository.top, main_top if name == ".git" else None})
     actor = caller_identity(repository, identity, os.environ)
     limits = load_limits(paths, os.environ)
     other = find_other_worker(repository, identity, os.environ)

@@ -25,8 +25,26 @@ __git_worker_switch() {
         printf '%s\\n' "$place"
     fi
 }
+__git_moves() {
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        worker) shift && __git_worker_moves "$@"; return ;;
+        -C | -c) shift && [ $# -gt 0 ] && shift || return 1 ;;
+        -*) shift ;;
+        *) return 1 ;;
+        esac
+    done
+    return 1
+}
 __git_worker_moves() {
     local word
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        -C | --as) shift && [ $# -gt 0 ] && shift || return 1 ;;
+        -*) shift ;;
+        *) break ;;
+        esac
+    done
     case "${1-}" in
     switch | cd) return 0 ;;
     esac
@@ -40,7 +58,7 @@ __git_worker_moves() {
 }
 if ! typeset -f git >/dev/null; then
     function git {
-        if [ "${1-}" = worker ] && __git_worker_moves "${@:2}"; then
+        if __git_moves "$@"; then
             __git_worker_switch git "$@"
         else
             command git "$@"
@@ -70,7 +88,35 @@ function __git_worker_switch
         printf '%s\\n' "$place"
     end
 end
+function __git_moves
+    while set -q argv[1]
+        switch "$argv[1]"
+            case worker
+                __git_worker_moves $argv[2..]
+                return
+            case -C -c
+                set -e argv[1]
+                set -q argv[1]; or return 1
+            case '-*'
+            case '*'
+                return 1
+        end
+        set -e argv[1]
+    end
+    return 1
+end
 function __git_worker_moves
+    while set -q argv[1]
+        switch "$argv[1]"
+            case -C --as
+                set -e argv[1]
+                set -q argv[1]; or return 1
+            case '-*'
+            case '*'
+                break
+        end
+        set -e argv[1]
+    end
     contains -- "$argv[1]" switch cd; and return 0
     for word in $argv
         test "$word" = --; and return 1
@@ -79,7 +125,7 @@ function __git_worker_moves
     return 1
 end
 functions -q git; or function git --wraps git
-    if test "$argv[1]" = worker; and __git_worker_moves $argv[2..]
+    if __git_moves $argv
         __git_worker_switch git $argv
     else
         command git $argv

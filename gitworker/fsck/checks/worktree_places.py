@@ -146,7 +146,8 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
     if open_operation(admin) is not None or ref not in picture.refs:
         return
     trouble = find_other_head(picture.session.git, _owner(picture, worker, tree))
-    if trouble is not None and tree.head == picture.refs[ref]:
+    is_free = all(other.branch != ref for other in picture.worktrees.values())
+    if trouble is not None and tree.head == picture.refs[ref] and is_free:
         hint = f"points HEAD at the branch, as does: {trouble.command}"
         repair = partial(_set_head, place=place, ref=ref)
         yield Finding("wrong_head", place, trouble.words, hint, repair)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.fsck.quick.rules_file_system import file_system_of, is_network
 from gitworker.paths import (
+    LINK_NAME,
     Repository,
     find_misplaced,
     misplaced_hint,
@@ -16,7 +17,6 @@ from gitworker.paths import (
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 
-LINK_NAME = ".worker-state"
 PRIVATE = 0o700
 MOUNTS = "/proc/self/mounts"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gitworker.errors import NotFound
 from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
@@ -23,6 +24,7 @@ from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
+from gitworker.states.worker_machine import state_words
 from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.commits.verify_runs import read_verified_commits
 from gitworker.store.records.run_results import find_run_result
@@ -67,6 +69,22 @@ def read_trouble(session: Session, worker: Worker) -> Trouble | None:
         session.git, session.repository.common_dir, worker,
         exists=session.git.find_oid(worker.ref) is not None, published=published,
     )  # fmt: skip
+
+
+def missing_branch(session: Session, worker: Worker) -> NotFound:
+    """Return the error for a worker without a branch: none is needed, or it is gone or renamed."""
+    if worker.branch is None or not should_have_worktree(worker.state):
+        return NotFound(
+            f"worker {worker.worker_id} {state_words(worker.state)}, so it has no branch",
+            f"git worker show {worker.worker_id}",
+        )
+    with session.store.read() as reader:
+        published = find_tip(reader, worker.ref)
+    found = find_trouble(
+        session.git, session.repository.common_dir, worker, exists=False, published=published
+    )
+    assert found is not None, "a branch that does not exist is trouble"
+    return NotFound(found.words, found.command, code=found.code)
 
 
 def find_pause(worker: str, state: WorkerState, *, paused_at_ms: int | None) -> Trouble | None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import ref_of
+from gitworker.observe.next_step.trouble import missing_branch
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.walk import read_diff as read_git_diff
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.ownership import owner_of, require_owned
 from gitworker.rules_text import printable
-from gitworker.states.worker_machine import state_words
 from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import find_stack
 
@@ -83,10 +83,7 @@ def read_diff(session: Session, worker: Worker, options: DiffOptions) -> Diff:
     branch = worker.branch
     session = session.aimed_at(worker.lands_on)
     if branch is None or find_ref(session.git, ref_of(Branch(branch))) is None:
-        raise NotFound(
-            f"worker {worker.worker_id} {state_words(worker.state)}, so it has no branch",
-            f"git worker show {worker.worker_id}",
-        )
+        raise missing_branch(session, worker)
     source = _source(session, worker, options)
     form = ["--name-only"] if options.names else []
     if options.stat:

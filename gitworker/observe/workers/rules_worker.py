@@ -15,7 +15,7 @@ from gitworker.liveness.rules_stale import (
 )
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
-from gitworker.states.worker_machine import NEXT_COMMANDS
+from gitworker.states.worker_machine import NEXT_COMMANDS, OWN_NEXT
 
 # In the other states silence is normal: no agent has started, or a reviewer or the queue is next.
 SENDS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.STALE})
@@ -76,13 +76,6 @@ RETURNED_NEXT: Mapping[str, str] = MappingProxyType(
 RESUMED_NEXT = "resume {}"
 # An agent ran by a command that is not recorded, so `resume` would start none.
 STARTED_NEXT = "resume {} -- <command>"
-# The worker itself does not review its work: it waits.
-OWN_NEXT: Mapping[WorkerState, str] = MappingProxyType(
-    {
-        WorkerState.IN_REVIEW: "wait {} --for verdict",
-        WorkerState.APPROVED: "wait {} --for landed",
-    }
-)
 # `start` would bind the worker to the reader's own process.
 HQ_NEXT: Mapping[WorkerState, str] = MappingProxyType(
     {WorkerState.ASSIGNED: "exec {} -- <command>"}

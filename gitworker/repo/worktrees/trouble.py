@@ -20,6 +20,7 @@ from gitworker.repo.worktrees.ownership import (
     read_head,
     refusal_of,
 )
+from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.rules_text import quoted
 
 REPAIR = "git worker fsck --repair"
@@ -87,6 +88,11 @@ def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
     branch, found = short_name(owner.ref), short_name(head or "") or "a detached HEAD"
     words = f"{owner.place} is on {found}, not on {branch}"
     switch = f"{here} switch {branch}"
+    holder = find_checkout(git, owner.ref, alone=False)
+    if holder is not None:  # git checks a branch out once
+        words += f", which is checked out in {holder}"
+        command = f"git -C {quoted(holder)} switch --detach && {switch}"
+        return Trouble("wrong_branch", words, command)
     inside = git.at(owner.place)
     ahead = inside.run("rev-list", "--count", f"{owner.ref}..HEAD", "--", ok=(0, 128)).text.strip()
     behind = inside.run("rev-list", "--count", f"HEAD..{owner.ref}", "--", ok=(0, 128)).text.strip()

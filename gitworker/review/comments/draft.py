@@ -87,7 +87,10 @@ def require_judge(session: Session, name: str) -> Worker:
     """Return the worker that the caller may judge; raise NotFound or Refused."""
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
+    refusal = may_judge(
+        session.actor, worker.worker_id, self_review=session.settings.review_self,
+        state=worker.stale_from or worker.state,
+    )  # fmt: skip
     if refusal is not None:
         raise refusal
     return worker

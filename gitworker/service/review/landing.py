@@ -156,6 +156,7 @@ class ReviewMethods(ServiceBase):
         from gitworker.app import require_target_tip
         from gitworker.errors import NotFound
         from gitworker.model.ids import RESERVED
+        from gitworker.observe.next_step.trouble import missing_branch
         from gitworker.worktrees.elsewhere import bring_branches
 
         if name is None and session.actor in RESERVED:
@@ -166,7 +167,8 @@ class ReviewMethods(ServiceBase):
             if name is None:
                 return session.target_name, require_target_tip(session)
             return name, session.git.require_oid(name)
-        if worker.branch is None:
-            raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
         bring_branches(session, [worker])
-        return worker.worker_id, session.git.require_oid(worker.ref, "branch")
+        tip = session.git.find_oid(worker.ref) if worker.branch else None
+        if tip is None:
+            raise missing_branch(session, worker)
+        return worker.worker_id, tip

@@ -46,6 +46,23 @@ def test_workers_that_may_run_an_agent(state: str, stale_from: str) -> None:
         assert "auth" in str(refusal.hint)
 
 
+@pytest.mark.parametrize(
+    ("state", "stale_from", "awaited"),
+    [
+        ("IN_REVIEW", None, "verdict"),
+        ("APPROVED", None, "landed"),
+        ("STALE", "IN_REVIEW", "verdict"),
+    ],
+)
+def test_own_work_waits_for_others(state: str, stale_from: str | None, awaited: str) -> None:
+    """A worker that may not judge its own work is told to wait."""
+    refusal = run_refusal(
+        "auth", state, stale_from=stale_from, no_worktree=None, running=None, is_own=True
+    )
+    assert refusal is not None
+    assert refusal.hint == f"git worker wait auth --for {awaited}"
+
+
 def test_refusals() -> None:
     """Without a worktree, or beside another agent, no agent is started."""
     gone = Refused("no worktree")

@@ -117,6 +117,21 @@ def test_permission_to_judge(actor: str, self_review: bool, allowed: bool) -> No
     assert refusal is None or refusal.code == "not_allowed"
 
 
+@pytest.mark.parametrize(
+    ("state", "hint"),
+    [
+        (None, "wait auth --for verdict"), (WorkerState.IN_REVIEW, "wait auth --for verdict"),
+        (WorkerState.APPROVED, "wait auth --for landed"), (WorkerState.WORKING, "done"),
+        (WorkerState.COMPLETED, "show auth"),
+    ],
+)  # fmt: skip
+def test_own_work_has_a_next_command(state: WorkerState | None, hint: str) -> None:
+    """A worker that may not judge its own work hands it in, or waits for others."""
+    refusal = rules.may_judge("auth", "auth", self_review=False, state=state)
+    assert refusal is not None
+    assert str(refusal.hint).partition("   # ")[0] == f"git worker {hint}"
+
+
 def test_a_failed_verification_ends_a_task_without_retries() -> None:
     """Only a task that is being verified ends, and only if it has no retry left."""
     assert rules.verification_ends(TaskStatus.VERIFYING, retries_left=False)

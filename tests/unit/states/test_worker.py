@@ -115,6 +115,23 @@ def test_refusal_names_the_state_and_the_next_command(
     assert caught.value.code == "invalid_transition"
 
 
+@pytest.mark.parametrize(
+    ("state", "stale_from", "awaited"),
+    [
+        ("IN_REVIEW", None, "verdict"),
+        ("APPROVED", None, "landed"),
+        ("STALE", "IN_REVIEW", "verdict"),
+    ],
+)
+def test_own_work_is_judged_by_others(state: str, stale_from: str | None, awaited: str) -> None:
+    """The worker itself is told to wait, others to send the work back."""
+    went = None if stale_from is None else S(stale_from)
+    for is_own, hint in ((True, f"wait auth --for {awaited}"), (False, "reject auth -m <text>")):
+        with pytest.raises(InvalidTransition) as caught:
+            require_transition("auth", S(state), E.START, stale_from=went, is_own=is_own)
+        assert caught.value.hint == f"git worker {hint}"
+
+
 @pytest.mark.parametrize("state", S)
 def test_every_refusal_names_the_state(state: S) -> None:
     """Every event that a state does not allow is refused in words, also after a pickle."""

@@ -40,10 +40,11 @@ def command(
     """Show the changes that would land.
 
     Shows the changes on the branch since it left the target, as git diff prints them; with PATHs
-    (from the top of the repository) only those. --since-review is for a second review: it shows
-    the changes since the commit of the last verdict. If the branch was rebased since, the changes
-    that came from the target are left out; if the rebase had conflicts, git range-diff compares the
-    commits. --uncommitted shows the work that is not committed yet, new files included.
+    (from the top of the repository) only those. In a worker's own worktree, a path needs no WORKER
+    before it. --since-review is for a second review: it shows the changes since the commit of the
+    last verdict. If the branch was rebased since, the changes that came from the target are left
+    out; if the rebase had conflicts, git range-diff compares the commits. --uncommitted shows the
+    work that is not committed yet, new files included.
 
     \b
       git worker diff auth --stat
