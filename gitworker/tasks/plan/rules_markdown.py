@@ -12,6 +12,8 @@ between two lines `---` at the top is for all tasks.
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from textwrap import dedent
 from typing import Any, NamedTuple
 
@@ -29,6 +31,11 @@ from gitworker.tasks.plan.rules_plan import (
 )
 
 FIELD_KEYS = frozenset(KEYS) - {"id", "title", "text"}
+_NAMES = "|".join(sorted(map(re.escape, FIELD_KEYS)))
+_FIELDS = re.compile(rf"\(\s*(?:{_NAMES})\s*:", re.IGNORECASE)
+_NEXT_FIELD = re.compile(r";(?=\s*[A-Za-z_-]+\s*:)")  # another `;` belongs to a command
+_LAST_GROUP = re.compile(r"\(\s*([A-Za-z_-]+)\s*:[^()]*\)\.?$")
+NEARLY = 0.8  # how alike a word and the name of a field are
 REPEATED = frozenset({*LISTS, "needs"})
 BULLETS = ("-", "*", "+")
 BOXES = ("[ ]", "[x]", "[X]")
@@ -130,18 +137,42 @@ def _values(item: _Item) -> dict[str, Any]:
 
 def _without_fields(line: int, words: str) -> tuple[str, dict[str, Any]]:
     """Return the words without their fields `(needs: a, b; priority: 10)` at the end."""
-    start = words.rfind("(")
     fields: dict[str, Any] = {}
-    if start < 0 or not words.endswith(")"):
-        return words, fields
-    parts = [part.partition(":") for part in words[start + 1 : -1].split(";")]
-    if parts[0][0].strip() not in FIELD_KEYS or not parts[0][1]:
+    begin = _FIELDS.search(words)
+    if begin is None:
+        _require_no_typo(line, words)
         return words, fields  # any other text in parentheses belongs to the title
-    for key, _, value in parts:
-        if key.strip() not in FIELD_KEYS:
+    start = begin.start()
+    if _closing(words, start) not in (None, len(words) - 1) or not words.endswith(")"):
+        raise at_line(
+            line,
+            "fields in parentheses must be one group at the end, or each on a line below the item",
+        )
+    for part in _NEXT_FIELD.split(words[start + 1 : -1]):
+        key, _, value = part.partition(":")
+        name = key.strip().lower()
+        if name not in FIELD_KEYS:
             raise at_line(line, f"{ascii(key.strip())[:40]} is not a field: {_known()}")
-        _set(fields, line, key.strip(), value.strip())
+        _set(fields, line, name, value.strip())
     return words[:start].rstrip(), fields
+
+
+def _closing(words: str, start: int) -> int | None:
+    """Return the place of the parenthesis that closes the one at `start`, or None."""
+    depth = 0
+    for place in range(start, len(words)):
+        depth += {"(": 1, ")": -1}.get(words[place], 0)
+        if depth == 0:
+            return place
+    return None
+
+
+def _require_no_typo(line: int, words: str) -> None:
+    """Raise Invalid if the words end with what is meant as fields, by a name that is nearly one."""
+    last = _LAST_GROUP.search(words)
+    near = get_close_matches(last[1].lower(), FIELD_KEYS, 1, NEARLY) if last else []
+    if last and near:
+        raise at_line(line, f"{ascii(last[1])[:40]} is not a field; did you mean {near[0]}?")
 
 
 def _field(line: str) -> tuple[str, str] | None:

@@ -82,6 +82,10 @@ def test_front_matter_names_the_workstream(front: str, workstream: str | None) -
         ("---\nworkstream: a..b\n---\n- [ ] a: A", "line 1: "),
         ("- [ ] a\n\n- [ ]\n", "line 3: the item has no title"),
         ("- [ ] a (needs: b; when: now)", "line 1: 'when' is not a field"),
+        ("- [ ] a (need: b)", "line 1: 'need' is not a field; did you mean needs?"),
+        ("- [ ] a (needs: b) and more", "line 1: fields in parentheses must be one group"),
+        ("- [ ] a (needs: b).", "line 1: fields in parentheses must be one group"),
+        ("- [ ] a (needs: b) (priority: 3)", "line 1: fields in parentheses must be one group"),
         ("- [ ] a: A\n  needs:\n", "line 2: needs has no value"),
         ("- [ ] a: A (priority: 1)\n  priority: 2", "line 2: priority is given twice"),
         ("\n- [ ] a: A (priority: high)", "line 2: priority must be a whole number"),
@@ -97,6 +101,25 @@ def test_bad_plans(plan: str, message: str) -> None:
         parse_markdown(plan)
     assert caught.value.message.startswith(message)
     assert caught.value.code == "bad_plan"
+
+
+@pytest.mark.parametrize(
+    ("group", "tests"),
+    [
+        ("test: (cd x && make)", ("(cd x && make)",)),
+        ("""test: python3 -c "import a;a.b(open('c').read())\"""", None),
+        ("test: make a; make b", ("make a; make b",)),
+        ("Test: make", ("make",)),
+        ("test: make; accept: it works", ("make",)),
+        ("test: grep '('", ("grep '('",)),
+    ],
+)
+def test_a_command_in_a_group(group: str, tests: tuple[str, ...] | None) -> None:
+    """Parentheses, semicolons and quotes of a command belong to it."""
+    (task,) = parse_markdown(f"- [ ] a: A (words) of it (needs: b; {group})")
+    assert (task.fields.title, [need.task for need in task.needs]) == ("A (words) of it", ["b"])
+    wanted = (group.partition(": ")[2],) if tests is None else tests
+    assert task.fields.test_commands == wanted
 
 
 @given(st.text(alphabet="-[] x\n\ta:(needs;)`1.é", max_size=80))
