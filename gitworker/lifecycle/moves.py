@@ -100,7 +100,7 @@ def _advance_task(
     except InvalidTransition as error:
         raise InvalidTransition(
             error.state, error.event, f"git worker show {worker.worker_id}",
-            message=f"task {task.id} {status_words(task.status)} by now, so worker"
+            message=f"task {task.id} {status_words(task.status)} now, so worker"
             f" {worker.worker_id} cannot change it",
         ) from error  # fmt: skip
     return move_task(writer, task, events, actor=actor)

@@ -17,16 +17,10 @@ from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.lifecycle.stale_and_retry import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
-from gitworker.orchestrator.rules_attempt import (
-    has_left_files,
-    nothing_handed_in,
-    with_last_error,
-)
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step, was_stopped
-from gitworker.store.records.runs import find_prompt
+from gitworker.store.records.rules_prompt import nothing_handed_in
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import find_agent_of_worker
-from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, load_worker
 from gitworker.tasks.admission.admit import require_admitted
 from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
@@ -171,25 +165,13 @@ def _prompt_options(
     if worker.returned_by in AUTOMATIC and step is not Step.CONTINUE:
         return ("--returned", *_continued(session, command, worker))
     if step is Step.START and slot.facts.outcome is not None:
-        return _next_attempt(session, worker)
+        return ()  # another attempt after a failure begins with the task's text
     continued = _continued(session, command, worker)
     is_limit = slot.facts.wait_until_ms is not None and not was_stopped(slot.facts.outcome)
     words = LIMIT_ENDED if is_limit else CONTINUED
     if (news := read_answers(session, worker)) is not None:
         words = f"{news}\n\n{CONTINUED}"
     return ("-m", words, *continued) if continued else ()
-
-
-def _next_attempt(session: Session, worker: Worker) -> tuple[str, ...]:
-    """Return the options of another attempt after a failure; it begins with the task's text.
-
-    If files were not committed, that is added, since the same would happen again.
-    """
-    with session.store.read() as reader:
-        task = find_task(reader, worker.task_id or "")
-        text = find_prompt(reader, worker.task_id or "")
-    error = (task and task.last_error) or ""
-    return ("-m", with_last_error(text, error)) if has_left_files(error) else ()
 
 
 def _continued(session: Session, command: AgentCommand, worker: Worker) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ def json_comparison(found: Comparison) -> dict[str, Any]:
 def render_comparison(found: Comparison, *, width: int | None, color: bool) -> str:
     """Return the changes; without any, a line that says so."""
     del width, color
+    if found.old == f"round {found.new}" and not found.text:
+        return f"round {found.new} of {found.worker} is the newest one"
     return found.text or f"round {found.new} of {found.worker} is unchanged since {found.old}"
 
 

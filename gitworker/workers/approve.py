@@ -34,6 +34,7 @@ from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import LeftOut
 from gitworker.model.worker import WorkerEvent
+from gitworker.observe.text import count_text
 from gitworker.processes.alongside import Alongside
 from gitworker.progress import Notice, Replaying
 from gitworker.repo.history.patch_ids import fingerprints
@@ -43,6 +44,7 @@ from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_on_branch
+from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.reviewer import reviewer_of_record
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -50,6 +52,7 @@ from gitworker.states.worker_machine import state_words
 from gitworker.store.operations import find_last_operation, load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.records.reviews import Review, find_review
+from gitworker.store.reviewing.comments import comments_of
 from gitworker.store.workers import Worker, all_workers, find_worker
 from gitworker.worktrees.elsewhere import bring_branches
 from gitworker.worktrees.left_out import find_left_out
@@ -127,7 +130,24 @@ def approve_all(
     crash_point("approve.recorded")
     done = [result.worker.worker_id for result in results if isinstance(result, Approved)]
     publish_views(session, *done)
+    _report_drafts(session, results)
     return results
+
+
+def _report_drafts(session: Session, results: Sequence[Approved | NotApproved]) -> None:
+    """Report the comments on approved work that no reviewer has sent."""
+    for worker in [one.worker for one in results if isinstance(one, Approved)]:
+        with session.store.read() as reader:
+            comments = comments_of(reader, worker.worker_id, worker.task_id)
+        number = sum(is_draft(one.state) for one in comments)
+        if number:
+            name = worker.worker_id
+            session.report(
+                Notice(
+                    f"{count_text(number, 'comment')} on {name} not sent: git worker review list"
+                    f" {name}, then git worker review send {name} --comment"
+                )
+            )
 
 
 def _named(session: Session, names: Sequence[str]) -> list[Worker]:

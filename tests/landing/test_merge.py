@@ -7,6 +7,7 @@ from gitworker.fsck.fsck import run_fsck
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.lifecycle.moves import advance
 from gitworker.model.worker import WorkerEvent
+from tests.cli.kit import ok
 from tests.workers.world import World, unchanged
 
 
@@ -81,6 +82,10 @@ def test_dropped_commit_withdraws_the_approval(world: World) -> None:
     (result,) = world.merge("auth")
     assert isinstance(result, NotLanded)
     assert result.error.code == "approval_withdrawn"
+    for words in (("show", "auth"), ("inbox",)):
+        assert "the approval is withdrawn: " in ok(world.root, *words)
+    world.approve("auth", at=world.tip("auth/login"))
+    assert "the approval is withdrawn: " not in ok(world.root, "show", "auth")
 
 
 def test_white_space_withdraws_the_approval(world: World) -> None:

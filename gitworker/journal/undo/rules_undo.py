@@ -206,7 +206,7 @@ def undo_refusal(
     if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
         return None
     return Refused(
-        f"the last {kind} cannot be undone: worker {worker} {state_words(state)} by now",
+        f"the last {kind} cannot be undone: worker {worker} {state_words(state)} now",
         f"git worker show {worker}",
         code="moved_on",
     )
@@ -227,7 +227,7 @@ def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitW
     if holder is None and status not in HELD:
         return None
     return Refused(
-        f"task {task} {status_words(status)} by now, held by {holder or 'another worker'}",
+        f"task {task} {status_words(status)} now, held by {holder or 'another worker'}",
         f"git worker show {holder or task}",
         code="moved_on",
     )

@@ -39,7 +39,7 @@ from gitworker.store.attention.questions import find_question, unanswered_questi
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
 from gitworker.store.messages.mailbox import cursor_of
-from gitworker.store.messages.transitions import came_by_undo
+from gitworker.store.messages.transitions import came_by_undo, why_withdrawn
 from gitworker.store.records.reviews import find_review
 from gitworker.store.records.screens import read_worker_rows
 from gitworker.store.scheduling.usage import used_budgets
@@ -115,6 +115,8 @@ def _limit(reader: Reader, worker: Worker) -> Trouble | None:
 def _reason(reader: Reader, worker: Worker, kind: str, last: LastRun | None) -> str:
     """Return the reason in words: the note, the error, the verdict or the stopped landing."""
     if kind == REVIEW:
+        if why := why_withdrawn(reader, worker):
+            return f"the approval is withdrawn: {why}"
         review = find_review(reader, worker.worker_id, worker.task_id, "requested")
         return (review.note if review else "") or _task_words(reader, worker)
     if kind == LANDING:

@@ -27,7 +27,7 @@ from gitworker.observe.workers.rules_worker import (
     resumes_in_place,
     should_have_worktree,
 )
-from gitworker.repo.plumbing.refs import read_branches
+from gitworker.repo.plumbing.refs import is_ancestor, read_branches
 from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
 from gitworker.store.records.screens import load_worker_row
 from gitworker.store.records.tips import all_tips
@@ -148,6 +148,14 @@ def _unsubmitted(
     return find_unsubmitted(session, reader, row, ref_of(row.branch), tip=tip)
 
 
+def _has_commits(session: Session, row: WorkerRow, tip: Oid | None) -> bool:
+    """Return whether an agent that ended well has left commits that the target lacks."""
+    if row.agent_end != "" or tip is None:
+        return False
+    target = session.git.find_oid(session.aimed_at(row.lands_on).target)
+    return target is not None and not is_ancestor(session.git, tip, target)
+
+
 def _step(
     session: Session,
     reader: Reader,
@@ -170,6 +178,7 @@ def _step(
         can_repeat=row.can_repeat,
         runs_elsewhere=is_for_its_process(reader, row),
         has_uncommitted=find_left_work(session, reader, row, actor=actor),
+        has_commits=_has_commits(session, row, tip),
         reader=reading,
     )  # fmt: skip
     return NextStep(None, command)

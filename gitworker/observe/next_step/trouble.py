@@ -84,7 +84,7 @@ def missing_branch(session: Session, worker: Worker) -> NotFound:
         session.git, session.repository.common_dir, worker, exists=False, published=published
     )
     assert found is not None, "a branch that does not exist is trouble"
-    return NotFound(found.words, found.command, code=found.code)
+    return NotFound(found.words, found.command)
 
 
 def find_pause(worker: str, state: WorkerState, *, paused_at_ms: int | None) -> Trouble | None:

@@ -137,6 +137,7 @@ def next_command(
     returned_by: str | None = None,
     waits_for_author: bool = False,
     has_uncommitted: bool | None = None,
+    has_commits: bool = False,
     is_taken: bool = False,
     agent_end: str | None = None,
     can_repeat: bool | None = None,
@@ -145,7 +146,8 @@ def next_command(
     """Return the command that usually comes next for a worker, for the one who reads it.
 
     Others never hand in the work of a worker at work: they wait for it. `has_uncommitted`: its
-    worktree has work that is not committed (None: not known). `is_taken`: another worker has its
+    worktree has work that is not committed (None: not known). `has_commits`: its branch has commits
+    that the target lacks. `is_taken`: another worker has its
     task now. `agent_end`: its agent ended for this reason ("" if it succeeded) and handed nothing
     in. `can_repeat`: the last command of its task is known; None: no agent ran on it.
     `runs_elsewhere`: its process runs, and is not above the reader's.
@@ -171,7 +173,8 @@ def next_command(
     elif waits_for_author or agent_end or (agent_end == "" and returned_by == CONFLICT):
         text = resumed
     elif agent_end is not None:
-        text = "show {}" if has_uncommitted is None else resumed
+        text = "done {}" if has_commits and returned_by is None else resumed
+        text = "show {}" if has_uncommitted is None else text
         text = COMMIT_NEXT if has_uncommitted else text
     else:
         text = NEXT_COMMANDS[state]

@@ -37,6 +37,7 @@ from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
 from gitworker.store.commits.verify_runs import VerifiedCommit
 from gitworker.store.heartbeats import find_heartbeat
+from gitworker.store.messages.transitions import why_withdrawn
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import Stack, find_stack
@@ -78,6 +79,7 @@ class ReviewView:
     commit: str
     note: str
     ts_ms: int
+    withdrawn: str = ""  # why an approval counts no longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
             has_ended=run is not None and run.end is not None,
         ),
         stack=find_stack(reader, name, task_id),
-        review=_review(review) if review else None,
+        review=_review(reader, worker, review) if review else None,
         landing=_landing(landing) if landing else None,
         events=read_worker_events(
             reader, worker=name, task=task_id, limit=EVENTS_SHOWN, with_tools=False
@@ -280,8 +282,11 @@ def _life(
     )  # fmt: skip
 
 
-def _review(one: Review) -> ReviewView:
-    return ReviewView(one.verdict, one.reviewer, one.identity, one.commit_oid, one.note, one.ts_ms)
+def _review(reader: Reader, worker: Worker, one: Review) -> ReviewView:
+    return ReviewView(
+        one.verdict, one.reviewer, one.identity, one.commit_oid, one.note, one.ts_ms,
+        why_withdrawn(reader, worker),
+    )  # fmt: skip
 
 
 def _landing(one: Landing) -> LandedTask:

@@ -217,6 +217,8 @@ def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
         was = "was " if show.returned and review.verdict == "requested" else ""
         verdict = review.verdict.replace("_", " ")
         yield "review", f"{was}{verdict} {age} ago by {by}, of {review.commit[:SHORT]}"
+        if review.withdrawn:
+            yield "", f"the approval is withdrawn: {review.withdrawn}"
         for line in review.note.splitlines():
             yield "", line
     yield from verified_lines(show.verified, show.now_ms)
@@ -340,7 +342,7 @@ def _json_review(show: WorkerView) -> dict[str, Any] | None:
     return {
         "state": show.worker.review_state, "verdict": review.verdict,
         "reviewer": review.reviewer, "identity": review.identity, "commit": review.commit,
-        "note": review.note, "at": clock.iso_utc(review.ts_ms),
+        "note": review.note, "at": clock.iso_utc(review.ts_ms), "withdrawn": review.withdrawn,
     }  # fmt: skip
 
 

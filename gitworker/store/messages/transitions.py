@@ -3,8 +3,10 @@
 import json
 from typing import Any, NamedTuple
 
+from gitworker.model.worker import WorkerEvent
 from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Writer
+from gitworker.store.workers import Worker
 
 
 class NewTransition(NamedTuple):
@@ -38,6 +40,14 @@ def transition_metadata(reader: Reader, worker: str, version: int) -> dict[str, 
     row = reader.row("transitions.of_worker", worker=worker, version=version)
     found: dict[str, Any] = json.loads(row["metadata"]) if row else {}
     return found
+
+
+def why_withdrawn(reader: Reader, worker: Worker) -> str:
+    """Return why the approval of a worker in review was withdrawn; empty if it was not."""
+    row = reader.row("transitions.of_worker", worker=worker.worker_id, version=worker.version)
+    if row is None or row["event"] != WorkerEvent.APPROVAL_WITHDRAWN:
+        return ""
+    return str(json.loads(row["metadata"]).get("reason", ""))
 
 
 def came_by_undo(reader: Reader, worker: str, version: int) -> bool:

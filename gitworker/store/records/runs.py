@@ -128,7 +128,8 @@ def find_latest_run(reader: Reader, worker: str) -> Run | None:
 def find_prompt(reader: Reader, task: str) -> str:
     """Return the words that a task gives its agent: the text, or else the title, then the rest.
 
-    The answers to earlier questions are the end, so that another agent does not ask them again.
+    The answers to earlier questions are the end, so that another agent does not ask them again, and
+    the files that the last attempt has not committed, for which it failed.
     """
     row = reader.row("tasks.text", task=task)
     if row is None:
@@ -137,17 +138,24 @@ def find_prompt(reader: Reader, task: str) -> str:
         row["acceptance_criteria"], row["test_commands"], row["attached_context"],
         row["answers"],
     )  # fmt: skip
-    if lists == ("[]",) * 4:
+    error = row["last_error"] or ""
+    if lists == ("[]",) * 4 and not error:
         return str(row["description"] or row["title"])
     import json  # 5 ms with the next, only for a planned task
 
-    from gitworker.store.records.rules_prompt import answers_text, prompt_of
+    from gitworker.store.records.rules_prompt import (
+        answers_text,
+        has_left_files,
+        prompt_of,
+        with_last_error,
+    )
 
     criteria, tests, context, answers = map(json.loads, lists)
-    return prompt_of(
+    prompt = prompt_of(
         row["title"], row["description"], criteria=criteria, tests=tests,
         context=[*context, *([answers_text(answers)] if answers else [])],
     )  # fmt: skip
+    return with_last_error(prompt, error) if has_left_files(error) else prompt
 
 
 def find_blocking_operation(reader: Reader, worker: str, task: str) -> str | None:

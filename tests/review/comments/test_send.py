@@ -19,6 +19,7 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.store.messages.mailbox import acknowledge_message, newest_seq
 from gitworker.store.reviewing.comments import OLD, is_read
 from gitworker.store.workers import load_worker
+from gitworker.workers.approve import approve
 from tests.review.kit import begin, comments, page
 from tests.workers.world import World, unchanged
 
@@ -295,3 +296,25 @@ def test_hostile_names_and_text(world: World) -> None:
                          color=False)  # fmt: skip
     assert "\x1b" not in shown
     assert "comment 1 on a:1\\n?b\\x1b[2J:2-3" in shown
+
+
+def test_an_approval_names_the_comments_that_were_not_sent(world: World) -> None:
+    """The drafts of all reviewers are counted, and stay until they are sent."""
+    begin(world)
+    comment(world.session(), "auth", None, text="do not land this")
+    said: list[str] = []
+
+    def report(event: Event) -> None:
+        if isinstance(event, Notice):
+            said.append(event.text)
+
+    approve(world.session(report=report), "auth")
+    assert said == [
+        "1 comment on auth not sent: git worker review list auth, then git worker review send auth"
+        " --comment"
+    ]
+    assert [one.state for one in comments(world)] == ["draft"]
+    said.clear()
+    send(world.session(), "auth")
+    approve(world.session(report=report), "auth")
+    assert not any("not sent" in line for line in said)

@@ -113,6 +113,24 @@ def test_an_agent_that_ended_without_handing_in(is_dirty: bool | None, command: 
 
 
 @pytest.mark.parametrize(
+    ("returned_by", "is_dirty", "command"),
+    [
+        (None, False, "done auth"), (None, True, "done auth --commit -m <text>"),
+        (None, None, "show auth"), ("verify_failed", False, "resume auth"),
+    ],
+)  # fmt: skip
+def test_commits_of_an_agent_that_handed_nothing_in(
+    returned_by: str | None, is_dirty: bool | None, command: str
+) -> None:
+    """Its commits are handed in, unless the work was sent back since."""
+    found = next_command(
+        "auth", S.WORKING, reader=HQ, agent_end="", task_status=T.IN_PROGRESS, stale_from=None,
+        has_uncommitted=is_dirty, has_commits=True, can_repeat=True, returned_by=returned_by,
+    )  # fmt: skip
+    assert found == f"git worker {command}"
+
+
+@pytest.mark.parametrize(
     ("reason", "waits", "repeats", "command"),
     [
         ("merge_conflict", True, True, "git worker resume auth"),

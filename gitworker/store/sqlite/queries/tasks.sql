@@ -2,8 +2,8 @@
 INSERT INTO tasks (id, title, requires_approval, max_retries, status_changed_at_ms, created_at_ms)
 VALUES (:task, :title, :requires_approval, :max_retries, :now, :now);
 
--- name: text — the text and the title of a task, the fields that its agent reads, its answers
-SELECT description, title, acceptance_criteria, test_commands, attached_context,
+-- name: text — the text and the title of a task, the fields that its agent reads, last error, answers
+SELECT description, title, acceptance_criteria, test_commands, attached_context, last_error,
     (SELECT json_group_array(json_array(q.text, q.answer)) FROM (
         SELECT text, answer FROM questions
         WHERE task_id = :task AND state = 'answered' ORDER BY id) AS q) AS answers

@@ -12,5 +12,5 @@ SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metad
 FROM transitions ORDER BY seq DESC LIMIT :limit;
 
 -- name: of_worker — the transition that led a worker to a version of its row
-SELECT metadata FROM transitions
+SELECT event, metadata FROM transitions
 WHERE machine = 'worker' AND entity_id = :worker AND version = :version;
