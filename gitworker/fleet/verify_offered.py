@@ -102,7 +102,7 @@ class _Helper:
         self._length = 0
 
     def take(self) -> QueueWindow | None:
-        """Claim a wanted prefix and return its window; None if there is none."""
+        """Claim a wanted prefix and return its window; None if no verdict is wanted."""
         while (found := self._find()) is not None:
             window, length = found
             self._tried.add(Prefix(window.id, length))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.errors import NotFound, Refused
 from gitworker.session import Session
+from gitworker.store.api import Reader
 from gitworker.store.commits.verify_runs import (
     TrustedCommands,
     add_trusted,
@@ -58,13 +59,14 @@ def require_trusted(session: Session, kind: str = "verify") -> None:
 
 def untrusted_commands(session: Session, *kinds: str) -> list[RepositoryCommands]:
     """Return the commands of the repository, of these kinds or of all, that are not trusted."""
-    found = [_brought(session, kind) for kind in kinds or KINDS]
     with session.store.read() as reader:
-        return [
-            brought
-            for brought in found
-            if brought is not None and not is_trusted(reader, brought.hash)
-        ]
+        return read_untrusted(reader, session, *kinds)
+
+
+def read_untrusted(reader: Reader, session: Session, *kinds: str) -> list[RepositoryCommands]:
+    """Return what `untrusted_commands` does, inside a read."""
+    found = [_brought(session, kind) for kind in kinds or KINDS]
+    return [one for one in found if one is not None and not is_trusted(reader, one.hash)]
 
 
 def trust(session: Session, agreed: list[RepositoryCommands]) -> None:

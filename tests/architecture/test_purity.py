@@ -25,6 +25,7 @@ PURE_STANDARD = (
     "dataclasses",
     "datetime",  # to parse and compare; test_doors forbids its clocks
     "decimal",
+    "difflib",
     "enum",
     "fnmatch",
     "fractions",

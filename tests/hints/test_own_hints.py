@@ -9,7 +9,7 @@ from tests.cli.test_hint_walk import approved, failed, in_review
 from tests.hints.case import Case, by, check
 from tests.hints.following import note
 from tests.hints.test_usage_hints import W, _working
-from tests.hints.test_worker_hints import commit
+from tests.hints.test_worker_hints import commit, verify_untrusted
 from tests.workers.world import World
 
 VERDICT, LANDED = W + "wait {} --for verdict", W + "wait {} --for landed"
@@ -75,6 +75,7 @@ CASES = {
     "taken-branch": Case(
         taken_branch, W + "done auth", "git -C {} switch --detach && git -C {} switch {}"
     ),
+    "inbox-untrusted": Case(verify_untrusted, W + "inbox --json", W + "trust", instead=True),
     "task-alone": Case(
         by(W + "task add docs -m words"), W + "show docs", W + "task why {}", instead=True
     ),

@@ -12,6 +12,7 @@ from gitworker.observe.next_step.trouble import (
     find_open_question,
     find_pause,
     find_stopped_rebase,
+    find_untrusted,
     is_for_its_process,
 )
 from gitworker.observe.next_step.unsubmitted import find_unsubmitted
@@ -127,6 +128,7 @@ def _find_trouble(
             or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
             or find_hold(reader, row, row.task_status)
             or find_stopped_rebase(session, reader, row)
+            or find_untrusted(session, reader, row)
             or find_failing_target(session, reader, row, refs)
         )  # fmt: skip
     lost = None

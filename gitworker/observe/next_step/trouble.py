@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gitworker.errors import NotFound
+from gitworker.model.ids import RESERVED
 from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
@@ -30,6 +31,7 @@ from gitworker.store.commits.verify_runs import read_verified_commits
 from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
+from gitworker.verify.trust import read_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,6 +146,15 @@ def find_failing_target(
         f"less {quoted(last.log)}   # repair {short_name(ref)}, or try again: git worker merge"
         f" {row.worker_id}",
     )
+
+
+def find_untrusted(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:
+    """Return that approved work cannot land, since its verify commands are not trusted, or None."""
+    may_trust = session.actor in RESERVED
+    if not (is_approved(row.state) and may_trust and read_untrusted(reader, session, "verify")):
+        return None
+    words = "the repository's verify commands are not trusted, so nothing lands"
+    return Trouble("untrusted", words, "git worker trust")
 
 
 def find_left_work(session: Session, reader: Reader, row: WorkerRow, *, actor: str) -> bool | None:
