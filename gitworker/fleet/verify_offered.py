@@ -13,7 +13,7 @@ from gitworker.landing.search.rules_search import next_probes, span_of
 from gitworker.landing.search.shared_window import PrefixClaims
 from gitworker.model.ids import RESERVED, Oid
 from gitworker.repo.remote.fetch import fetch_objects
-from gitworker.store.fleet.machines import landing_machines, silent_machines
+from gitworker.store.fleet.machines import all_machines, landing_machines, silent_machines
 from gitworker.store.windows import offers_of_others
 from gitworker.tasks.agents.places import no_fleet
 from gitworker.verify.target_settings import require_valid_file
@@ -21,6 +21,8 @@ from gitworker.verify.trust import require_trusted
 from gitworker.verify.verify import Verifier
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.landing.search.rules_search import SearchSpan
     from gitworker.model.ids import Ref
     from gitworker.session import Session
@@ -58,7 +60,7 @@ def find_wanted(session: Session) -> list[Prefix]:
         return [
             Prefix(window.id, length)
             for window in _offers(reader, machine)
-            for length in _wanted(session, reader, window)
+            for length in _wanted(session, reader, window, ())
         ]
 
 
@@ -83,7 +85,7 @@ def verify_offered(session: Session, *, lend: Lend | None = None) -> list[Verifi
     found: list[VerifiedPrefix] = []
     with Verifier(session, lend=lend) as verifier:
         helper = _Helper(session, verifier, machine)
-        while (window := helper.take()) is not None:
+        while (window := helper.take(found)) is not None:
             verdict = helper.verify(window)
             if verdict is not None:
                 found.append(verdict)
@@ -101,9 +103,12 @@ class _Helper:
         self._fetched: dict[Ref, bool] = {}  # whether a verdict of this machine is valid there
         self._length = 0
 
-    def take(self) -> QueueWindow | None:
-        """Claim a wanted prefix and return its window; None if no verdict is wanted."""
-        while (found := self._find()) is not None:
+    def take(self, own: Sequence[VerifiedPrefix]) -> QueueWindow | None:
+        """Claim a wanted prefix and return its window; None if no verdict is wanted.
+
+        `own` are the verdicts of this run, which the other machine may not have seen yet.
+        """
+        while (found := self._find(own)) is not None:
             window, length = found
             self._tried.add(Prefix(window.id, length))
             if not self._is_valid_for(window):
@@ -130,10 +135,10 @@ class _Helper:
             window.id, self._length, window.machine or "", commit, verdict=ended[1]
         )
 
-    def _find(self) -> tuple[QueueWindow, int] | None:
+    def _find(self, own: Sequence[VerifiedPrefix]) -> tuple[QueueWindow, int] | None:
         with self._session.store.read() as reader:
             for window in _offers(reader, self._machine):
-                for length in _wanted(self._session, reader, window):
+                for length in _wanted(self._session, reader, window, own):
                     if Prefix(window.id, length) not in self._tried:
                         return window, length
         return None
@@ -166,17 +171,25 @@ class _Helper:
 
 
 def _offers(reader: Reader, machine: str) -> list[QueueWindow]:
-    silent = silent_machines(reader)
-    return [one for one in offers_of_others(reader, machine) if one.machine not in silent]
+    """Return the windows that other members of the fleet offer and are about to land."""
+    present = {one.id for one in all_machines(reader) if one.left_at_ms is None}
+    present -= silent_machines(reader).keys()
+    return [one for one in offers_of_others(reader, machine) if one.machine in present]
 
 
-def _wanted(session: Session, reader: Reader, window: QueueWindow) -> list[int]:
+def _wanted(
+    session: Session, reader: Reader, window: QueueWindow, own: Sequence[VerifiedPrefix]
+) -> list[int]:
     """Return the prefixes of a window that are worth a run now, the best ones first."""
     claims = PrefixClaims(session, "", window.id)
     taken = claims.of_others(reader, len(window.workers))
     machines = landing_machines(reader) | {window.machine}
     slots = session.settings.merge_parallel * max(2, len(machines))
-    return next_probes(_span(window), slots, taken)
+    span = _span(window)
+    for one in own:
+        if one.window == window.id:
+            span = span.learn(one.length, passed=one.verdict.passed)
+    return next_probes(span, slots, taken)
 
 
 def _span(window: QueueWindow) -> SearchSpan:

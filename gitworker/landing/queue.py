@@ -313,7 +313,8 @@ class Queue:
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
             if verdicts[-1]["cached"]:  # the verifier itself reports the others
                 label = label_of(window, int(str(verdicts[-1]["prefix"])))
-                self.session.report(VerificationNotice(f"{label}: passed before"))
+                words = "passed before" if verdicts[-1]["passed"] else "failed on another machine"
+                self.session.report(VerificationNotice(f"{label}: {words}"))
             record_verdict(self.session, number, window, verdicts)
 
         try:

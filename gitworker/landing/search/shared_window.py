@@ -38,11 +38,11 @@ RENEW_EVERY_MS = 20_000
 
 
 class PrefixClaims:
-    """The claims of a machine on the prefixes of a window."""
+    """The claims of a machine on the prefixes of a window; its name as a holder is no worker's."""
 
     def __init__(self, session: Session, machine: str, window: int) -> None:
-        self.machine = machine
-        self.window = window
+        self._holder = _holder_of(machine)
+        self._window = window
         self._session = session
         self._held: dict[int, int] = {}  # when each was renewed
 
@@ -50,7 +50,7 @@ class PrefixClaims:
         """Take a prefix; return False if another machine has it."""
         try:
             with self._session.store.write() as writer:
-                take_claim(writer, self._name(prefix), self.machine, length=LEASE)
+                take_claim(writer, self._name(prefix), self._holder, length=LEASE)
         except ClaimTaken:
             return False
         self._held[prefix] = clock.monotonic_ms()
@@ -63,13 +63,13 @@ class PrefixClaims:
             if now - since >= RENEW_EVERY_MS:
                 self._held[prefix] = now
                 with suppress(Conflict, NotFound), self._session.store.write() as writer:
-                    renew_claim(writer, self._name(prefix), self.machine)
+                    renew_claim(writer, self._name(prefix), self._holder)
 
     def release(self, prefix: int) -> None:
         """Release a prefix if it is held."""
         if self._held.pop(prefix, None) is not None:
             with suppress(Conflict, NotFound), self._session.store.write() as writer:
-                release_held_claim(writer, self._name(prefix), self.machine)
+                release_held_claim(writer, self._name(prefix), self._holder)
 
     def release_all(self) -> None:
         """Release all prefixes of this machine."""
@@ -86,7 +86,7 @@ class PrefixClaims:
 
     def of_others(self, reader: Reader, size: int) -> frozenset[int]:
         """Return the prefixes of a window of `size` workers that other machines verify now."""
-        gone = {self.machine, *silent_machines(reader)}
+        gone = {self._holder, *map(_holder_of, silent_machines(reader))}
         claims = ((one, find_claim(reader, self._name(one))) for one in range(1, size + 1))
         return frozenset(
             prefix
@@ -95,7 +95,11 @@ class PrefixClaims:
         )
 
     def _name(self, prefix: int) -> str:
-        return f"verify:window-{self.window}-first-{prefix}"
+        return f"verify:window-{self._window}-first-{prefix}"
+
+
+def _holder_of(machine: str) -> str:
+    return f"machine:{machine}"
 
 
 class SharedWindow:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gitworker.liveness.life_lock import LANDS, LifeLock
+from gitworker.paths import StatePaths
 from tests.cli.forking import PROGRAM
 from tests.fleet.machines.machine import LIMIT_S, Machine, wait_for
 from tests.fleet.machines.work import Work, running
+from tests.hints.following import note
 
 Fleet = Callable[..., list[Machine]]
 WORKERS = ("ada", "bob", "cyd", "dan")
@@ -73,6 +76,8 @@ class Window:
         finally:
             merge.kill()
             merge.wait()
+            print((self.work.seen / "checks").read_text())
+            print(self.alpha.query("SELECT outcome, offer, verdicts FROM windows"))
 
     def landed(self, merge: "subprocess.Popen[bytes]") -> list[str]:
         """Return the workers that an ended merge has landed; fail if it has left anything."""
@@ -89,7 +94,10 @@ def test_another_machine_narrows_the_search(fleet: Fleet, tmp_path: Path) -> Non
     """A run elsewhere verifies prefixes meanwhile; the decisive failure is repeated here."""
     scene = Window(fleet("alpha", "beta"), tmp_path, bad="cyd")
     scene.hold(scene.alpha)
+    scene.hold(scene.beta)
     with scene.a_run_on_beta() as run, scene.merging() as merge:
+        wait_for(lambda: (scene.checks(scene.alpha), scene.checks(scene.beta)) == ([4], [2]))
+        scene.let_go(scene.beta)
         wait_for(lambda: scene.checks(scene.beta) == [2, 3])
         wait_for(lambda: scene.checks(scene.alpha) == [4, 3])
         assert "window 1: being verified on alpha, 0 of 4 landed" in scene.beta.ok("queue")
@@ -99,7 +107,7 @@ def test_another_machine_narrows_the_search(fleet: Fleet, tmp_path: Path) -> Non
         assert run.wait(LIMIT_S) == 0
     assert scene.checks(scene.alpha)[:2] == [4, 3]
     failed = scene.alpha.json("show", "cyd")["last_error"]
-    assert "check.sh" in failed
+    assert "ended with status 1" in failed
     (log,) = scene.alpha.query(
         "SELECT json_extract(metadata, '$.log') FROM transitions WHERE event = 'verify_failed'"
     )
@@ -114,7 +122,10 @@ def test_a_failure_of_another_machine_alone_sends_nothing_back(
     scene = Window(fleet("alpha", "beta"), tmp_path, bad="")
     (scene.work.seen / "fails-beta").touch()
     scene.hold(scene.alpha)
+    scene.hold(scene.beta)
     with scene.a_run_on_beta() as run, scene.merging() as merge:
+        wait_for(lambda: (scene.checks(scene.alpha), scene.checks(scene.beta)) == ([4], [2]))
+        scene.let_go(scene.beta)
         wait_for(lambda: scene.checks(scene.alpha) == [4, 1])
         scene.let_go(scene.alpha)
         assert scene.landed(merge) == list(WORKERS)
@@ -130,7 +141,7 @@ def test_a_machine_that_dies_during_its_run(fleet: Fleet, tmp_path: Path) -> Non
     scene.hold(scene.alpha)
     scene.hold(scene.beta)
     with scene.a_run_on_beta(), scene.merging() as merge:
-        wait_for(lambda: scene.checks(scene.beta) == [2])
+        wait_for(lambda: (scene.checks(scene.alpha), scene.checks(scene.beta)) == ([4], [2]))
         scene.beta.crash()
         scene.let_go(scene.alpha)
         assert scene.landed(merge) == ["ada", "cyd", "dan"]
@@ -148,16 +159,19 @@ def test_a_person_verifies_for_another_machine(fleet: Fleet, tmp_path: Path) -> 
         1, "error: worker ada cannot verify for other machines\nhint: git worker verify\n",
     )  # fmt: skip
     assert scene.alpha.ok("verify", cwd=place).startswith("ada at ")
+    note("git worker verify", answer.err)
     scene.hold(scene.alpha)
-    with scene.a_run_on_beta() as run:
-        run.kill()  # its mark stays until the next report
-        run.wait()
+    mark = LifeLock(StatePaths(str(scene.beta.state)), LANDS)  # as of a run that verifies nothing
+    mark.take()
+    try:
+        wait_for(lambda: scene.alpha.query("SELECT 1 FROM machines WHERE lands = 1"))
         with scene.merging() as merge:
-            wait_for(lambda: scene.checks(scene.alpha) == [4])
+            wait_for(lambda: scene.checks(scene.alpha) == [1, 4])
             said = scene.beta.ok("verify", "--fleet")
             assert said.splitlines() == [
                 "window 1 of alpha, first 2: passed", "window 1 of alpha, first 3: passed",
             ]  # fmt: skip
             scene.let_go(scene.alpha)
             assert scene.landed(merge) == list(WORKERS)
-        scene.work.release()
+    finally:
+        mark.release()
