@@ -95,7 +95,8 @@ def _bring(session: Session, worker: Worker) -> None:
         ) from error
     with suppress(GitWorkerError, OSError):
         leave_former_place(session, worker)
-    _follow(session, worker, tip)
+    with hold(f"{session.paths.locks}/copies", name="copies"):  # the job that follows does it, too
+        _follow(session, worker, tip)
 
 
 def _follow(session: Session, worker: Worker, tip: Oid) -> None:

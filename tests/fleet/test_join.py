@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.store.messages.mailbox import NewMessage, publish_message
+from gitworker.store.postgres.migrations import MIGRATIONS
 from gitworker.store.sqlite.migrate import SCHEMA_VERSION
 from tests.cli.kit import Answer, ok, run
 from tests.cli.stages import OF_TASKS, OF_WORKERS
@@ -177,7 +178,7 @@ def test_names_that_are_refused(world: World, location: str, name: str) -> None:
     require_refused(world, location, "is not a name of a machine", name)
 
 
-@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+@pytest.mark.parametrize("version", [MIGRATIONS[0].version - 1, SCHEMA_VERSION + 1])
 def test_another_version(world: World, tmp_path: Path, location: str, version: int) -> None:
     """A schema of another version is refused and not changed."""
     first = Machine(tmp_path / "first")

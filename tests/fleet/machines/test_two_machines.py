@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from tests.cli.forking import PROGRAM
 from tests.cli.kit import plain
-from tests.fleet.machines.machine import Machine, wait_for
+from tests.fleet.machines.machine import LIMIT_S, Machine, wait_for
 
 Fleet = Callable[..., list[Machine]]
 SAME = (
@@ -36,6 +37,21 @@ def test_work_of_one_machine_lands_on_another(fleet: Fleet) -> None:
         assert one.ok("fsck")
         assert one.complaints() == []
         assert one.query("SELECT status FROM tasks") == [("COMPLETED",)]
+
+
+def test_commands_that_fetch_the_same_branch(fleet: Fleet) -> None:
+    """Commands at once, beside the job that follows, all find work that was just handed in."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("spawn", "auth", "login")
+    for number in range(3):
+        alpha.commit("auth", f"Add {number}", {f"{number}.txt": "x\n"})
+        alpha.ok("done", "auth", "-m", str(number))
+        words = (str(PROGRAM), "diff", "auth", "--name-only")
+        readers = [beta.popen(*words, stdout=-1, stderr=-1) for _ in range(5)]
+        said = [one.communicate(timeout=LIMIT_S) for one in readers]
+        assert [one.returncode for one in readers] == [0] * 5, said
+        assert {out for out, _ in said} == {said[0][0]}
+        assert f"{number}.txt" in said[0][0].decode()
 
 
 def branches_of_remote(machine: Machine) -> list[str]:

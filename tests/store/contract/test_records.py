@@ -50,7 +50,16 @@ from gitworker.store.records.runs import (
     set_paused,
 )
 from gitworker.store.rules_leases import LeaseLength
-from gitworker.store.windows import close_window, newest_windows, open_window, record_verdicts
+from gitworker.store.windows import (
+    Offer,
+    close_window,
+    newest_windows,
+    offer_window,
+    offers_of_others,
+    open_window,
+    own_offers,
+    record_verdicts,
+)
 from gitworker.store.workers import (
     add_worker,
     all_workers,
@@ -223,10 +232,22 @@ def test_a_window_of_the_queue(store: Store) -> None:
     """A window keeps its workers and verdicts; the next one closes a window that was cut off."""
     workers = [{"worker": "w", "task": "t", "commit": "b"}]
     with store.write() as writer:
-        first = open_window(writer, base="a", workers=workers, size=1, actor="hq", now=1)
+        kept = open_window(
+            writer, base="a", workers=workers, size=1, actor="hq", machine="other", now=1
+        )
+        offer_window(writer, kept, Offer(Ref("refs/worker/window/1"), "key"))
+        first = open_window(
+            writer, base="a", workers=workers, size=1, actor="hq", machine=None, now=1
+        )
         record_verdicts(writer, first, [{"prefix": 1, "passed": True}])
-        second = open_window(writer, base="a", workers=workers, size=1, actor="hq", now=2)
+        second = open_window(
+            writer, base="a", workers=workers, size=1, actor="hq", machine=None, now=2
+        )
         close_window(writer, second, "landed", landed=1, verdicts=None, now=3)
-    newest, older = newest_windows(store, 9)
+    newest, older, elsewhere = newest_windows(store, 9)
+    assert (elsewhere.outcome, elsewhere.machine) == (None, "other")
+    assert [one.id for one in offers_of_others(store, "mine")] == [kept]
+    assert offers_of_others(store, "other") == own_offers(store, "mine") == []
+    assert own_offers(store, "other") == [elsewhere]
     assert (newest.outcome, newest.landed, newest.workers) == ("landed", 1, workers)
     assert (older.outcome, older.verdicts) == ("cut_off", [{"prefix": 1, "passed": True}])
