@@ -52,7 +52,7 @@ class VerifiedPrefix(NamedTuple):
 
 
 def find_wanted(session: Session) -> list[Prefix]:
-    """Return the prefixes whose verdicts other machines want now, and nobody verifies."""
+    """Return the prefixes whose verdicts other machines want and that no machine verifies yet."""
     machine = session.store.fleet_machine
     if machine is None:
         return []
@@ -101,7 +101,8 @@ class _Helper:
         self._machine = machine
         self._tried: set[Prefix] = set()
         self._fetched: dict[Ref, bool] = {}  # whether a verdict of this machine is valid there
-        self._length = 0
+        self._claims: PrefixClaims
+        self._length = 0  # of the claimed prefix
 
     def take(self, own: Sequence[VerifiedPrefix]) -> QueueWindow | None:
         """Claim a wanted prefix and return its window; None if no verdict is wanted.

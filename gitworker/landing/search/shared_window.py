@@ -1,9 +1,9 @@
 """Let the other machines of a fleet verify prefixes of a window, each by a claim.
 
 The machine that lands the window pushes its commits to a ref of the remote and records the offer.
-It and the others take prefixes by claims, so that no two of them verify the same. The verdicts are
-those of the fleet. Nothing depends on the others: the machine that lands verifies whatever nobody
-else takes, and does not wait for a prefix of another machine if it has nothing else to verify.
+It and the others take prefixes by claims, so that no two of them verify the same. All machines
+share the verdicts. The landing does not depend on the others: its machine verifies every prefix
+that is not taken, and does not wait for a taken one if it has nothing else to verify.
 """
 
 from __future__ import annotations
