@@ -22,7 +22,8 @@ BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
-FAST := not whole and not slow and not peers and not agents and not browser and not house
+# Of a test with many variants, `make test` runs one in SHARE, others at each commit.
+SHARE ?= 3
 # Real agents for the tests marked `agents`, and the one of `make demo-agent`.
 AGENTS_DIR := .agents
 AGENT ?= qwen
@@ -64,18 +65,18 @@ demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove
 demo-fleet: $(READY) ## let three machines share a plan, kill one, prove that all lands once; needs PostgreSQL
 	$(PY) -m fixtures.demo_fleet
 
-test: $(READY) ## run the unit tests, the tests of whole programs, and the slow tests at a bounded size
+test: $(READY) ## run the unit tests, those of whole programs, the slow ones bounded; SHARE=1 for all variants
 	@rm -rf $(COVERED) .coverage .coverage.*
 	@$(if $(COVER),mkdir -p build && touch $(COVERED))
-	$(MEASURED) -m "$(FAST)"
-	$(MEASURED) -m whole
-	$(PYTEST) -m slow
+	$(MEASURED) -m "not slow" tests/unit
+	$(MEASURED) -m whole --share $(SHARE)
+	$(PYTEST) -m slow --share $(SHARE)
 
 postgres: $(READY) ## run suites of use cases in a fleet; needs the programs of PostgreSQL
-	$(PYTEST) -q -p tests.store.in_fleet -m "not slow and not browser" $(IN_FLEET)
+	$(PYTEST) -q -p tests.store.in_fleet -m "not slow and not browser" --share $(SHARE) $(IN_FLEET)
 
 fast: $(READY) ## run the unit tests alone, in about a minute
-	$(PYTEST) -m "$(FAST)"
+	$(PYTEST) -m "not slow" tests/unit
 
 check: $(READY) ## run every static check, the house rules, and the tests' coverage
 	$(BIN)/ruff check .
@@ -88,7 +89,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(BIN)/shellcheck $(SHELL_FILES)
 	$(PY) -m docs.generate --check
 	$(PY) -m tests.architecture.commit_gate
-	$(PYTEST) -q -m house
+	$(PYTEST) -q -m house tests/architecture
 	@$(MAKE) --no-print-directory cover
 
 cover: $(READY) ## compare the coverage of the tests (without the slow ones) with the thresholds
@@ -96,7 +97,8 @@ cover: $(READY) ## compare the coverage of the tests (without the slow ones) wit
 	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name __pycache__ \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
 		rm -rf $(COVERED) .coverage .coverage.* && \
-		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not browser and not house" && \
+		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers and not agents and not browser and not house" \
+			--share $(SHARE) && \
 		touch $(COVERED); \
 	fi
 	@if ls .coverage.* >/dev/null 2>&1; then $(BIN)/coverage combine --quiet; fi

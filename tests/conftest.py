@@ -10,12 +10,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.architecture.fired import require_fired
 from tests.hints.proving import hints_proven_by
+from tests.variants import add_options, commits, leave_out
 
 KEPT = ("PATH", "TMPDIR", "GITWORKER_TEST_SCALE", "GITWORKER_DATA")
 SETTINGS = "COVERAGE_PROCESS_CONFIG"
@@ -49,11 +51,11 @@ WHOLE = (
 )  # fmt: skip
 # The suites of whole programs whose children are measured. Coverage adds 70 to 250 ms to the start
 # of each child, also of every background job; the others run the same code in their own process and
-# in forks (tests/cli/kit.py), to which it adds 50 to 80 ms. Of a parametrized test, only the first
-# variant's children and forks are measured.
+# in forks (tests/cli/kit.py), to which it adds 50 to 80 ms. Of a parametrized test of such a suite,
+# only the first variant is measured.
 MEASURED = ("agents", "bus", "claims", "mcp", "questions", "store", "tmux", "tui", "web")
 IS_MEASURED = pytest.StashKey[bool]()
-MEASURES_FORKS = pytest.StashKey[bool]()
+IS_FIRST = pytest.StashKey[bool]()
 TESTS = Path(__file__).parent
 
 
@@ -72,28 +74,36 @@ TAKEN_SIGNALS = (
 )  # fmt: skip
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of tests/variants.py."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Reset signals that a shell without job control ignores for background jobs, or `nohup`.
 
     Otherwise the interrupted children of tests would inherit that and never end.
     """
     settings.load_profile("patient")
+    if config.option.share_turn is None:
+        config.option.share_turn = commits()
     for number, action in TAKEN_SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, action)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the house rules and the suites of whole programs, but for what is slow anyway.
 
     Decide also for each test whether coverage measures its children and its forks.
     """
+    leave_out(config, items)
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
         suite = suite_of(item)
         item.stash[IS_MEASURED] = suite not in WHOLE or (suite in MEASURED and test not in seen)
-        item.stash[MEASURES_FORKS] = test not in seen
+        item.stash[IS_FIRST] = suite not in WHOLE or test not in seen
         seen.add(test)
         if any(item.get_closest_marker(name) for name in ("slow", "peers", "agents", "browser")):
             continue
@@ -117,12 +127,30 @@ def coverage_of_children() -> dict[str, str]:
     return found
 
 
+def running_coverage() -> Any:
+    """Return the coverage that measures this process, if any."""
+    return sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure of a parametrized test of whole programs only the first variant."""
+    current = None if item.stash[IS_FIRST] else running_coverage()
+    if current is not None:
+        current.stop()
+    try:
+        return (yield)
+    finally:
+        if current is not None:
+            current.start()
+
+
 def pytest_sessionfinish() -> None:
     """Store what coverage has measured.
 
     pytest-xdist kills a process that needs more than ten seconds to exit, as a busy machine may.
     """
-    current = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
+    current = running_coverage()
     if current is not None:
         current.save()
 
@@ -175,7 +203,7 @@ def hermetic(
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     if request.node.stash[IS_MEASURED]:
         kept |= coverage_of_children()
-    FORKS.is_measured = request.node.stash[MEASURES_FORKS]
+    FORKS.is_measured = request.node.stash[IS_FIRST]
     for name in list(os.environ):
         if not name.startswith("PYTEST"):
             monkeypatch.delenv(name)

@@ -17,6 +17,7 @@ from tests.architecture.house import (
     require_clean,
     snippet,
 )
+from tests.conftest import WHOLE
 
 SECOND_SENTENCE = re.compile(r"[.!?]\s+[A-Z]")
 DURATION = re.compile(r"[A-Z_]+_(S|MS)")  # a constant: a time to wait
@@ -35,6 +36,10 @@ ACROSS_ROOMS = {
     "architecture", "benchmarks", "concurrency", "crash", "faults", "hints", "hostile", "kinds",
     "peers", "unit",
 }  # fmt: skip
+# The suites that each ring collects (Makefile, .ci/run): the others are read by no ring but `whole`
+# and `slow`.
+RINGS = {"agents": {"agents"}, "browser": {"web"}, "peers": {"kinds", "peers"}}
+NOT_WHOLE = {"architecture", "faults", "peers", "unit"}
 
 
 def find_unsaid(module: Module) -> Iterator[str]:
@@ -86,6 +91,18 @@ def find_homeless(module: Module) -> Iterator[str]:
             yield f"{module.path}: gitworker has no {subject}"
 
 
+def find_uncollected(module: Module) -> Iterator[str]:
+    """Complain about a test that no ring runs."""
+    folder = module.path.split("/")[1].removesuffix(".py")
+    if module.name.startswith("test_") and folder not in NOT_WHOLE | set(WHOLE):
+        yield f"{module.path}: tests/{folder} belongs to no ring"
+    for node in nodes(module.tree):
+        mark = dotted(node) if isinstance(node, ast.Attribute) else ""
+        ring = mark.removeprefix("pytest.mark.")
+        if mark != ring and folder not in RINGS.get(ring, {folder}):
+            yield f"{module.at(node)}: the ring {ring} does not read tests/{folder}"
+
+
 def test_tests_say_their_rule() -> None:
     """Every test has a docstring of one sentence."""
     fix = "write the rule under test as one sentence that ends with a full stop"
@@ -110,6 +127,14 @@ def test_tests_mirror_the_source() -> None:
     require_clean(find_homeless, modules("tests"), fix)
 
 
+def test_each_test_belongs_to_a_ring() -> None:
+    """Some ring collects each test."""
+    fix = (
+        "name its folder in WHOLE of tests/conftest.py, or in the ring of the Makefile and .ci/run"
+    )
+    require_clean(find_uncollected, modules("tests"), fix)
+
+
 def test_test_rules_find_faults() -> None:
     """Each rule on tests finds its fault."""
     bad = snippet(
@@ -121,6 +146,9 @@ def test_test_rules_find_faults() -> None:
     assert len(list(find_sleeps(bad))) == 1
     assert len(list(find_mocks(bad))) == 2
     assert len(list(find_homeless(bad))) == 1
+    assert len(list(find_uncollected(bad))) == 1
+    lost = snippet("pytestmark = pytest.mark.agents\n", "tests/bus/test_x.py")
+    assert len(list(find_uncollected(lost))) == 1
     pinned = snippet("monkeypatch.setattr('gitworker.clock.now_ms', f)\n")
     assert list(find_mocks(pinned)) == []
 

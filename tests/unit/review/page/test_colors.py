@@ -75,6 +75,7 @@ def test_parts_with_words() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_lexers_are_those_of_pygments() -> None:
     """Each pattern of each lexer leads to the lexer that Pygments chooses for such a name."""
     lexers = pytest.importorskip("pygments.lexers")
