@@ -15,6 +15,8 @@ from gitworker.store.sqlite.migrate import create_database, open_database
 
 TYPE_CHECKING = False  # on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitworker.paths import StatePaths
     from gitworker.store.api import SearchIndex, Store
 
@@ -82,7 +84,7 @@ def open_search_index(location: str) -> SearchIndex:
     return search_index.SqliteSearchIndex(location)
 
 
-def expected_guards(store: Store) -> dict[str, str]:
+def expected_guards(store: Store) -> Mapping[str, str]:
     """Return the texts of the triggers that guard states and logs, by name."""
     from gitworker.store.sqlite import guards  # only for fsck
 

@@ -3,6 +3,9 @@
 A program that opens the database itself can drop them. Only `fsck --repair` uses this module.
 """
 
+from collections.abc import Mapping
+from functools import cache
+
 import apsw
 
 from gitworker.store.api import Store
@@ -22,7 +25,8 @@ _RESTATE = {
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
 
 
-def expected_guards() -> dict[str, str]:
+@cache
+def expected_guards() -> Mapping[str, str]:
     """Return every trigger of a database of our version, by name."""
     connection = apsw.Connection(":memory:")
     try:
