@@ -96,7 +96,9 @@ def test_wait_for_an_approval(scene: Scene, note: list[str], shown: str) -> None
 def test_approve(scene: Scene) -> None:
     """Approve of a branch that is already on the target prints the commit."""
     scene.submitted()
-    assert scene.run("approve", "auth") == Answer(0, "auth is approved at <short>\n", "")
+    assert scene.run("approve", "auth") == Answer(
+        0, "auth is approved at <short>\nnext: git worker merge auth\n", ""
+    )
 
 
 def test_approve_after_a_rebase(scene: Scene) -> None:
@@ -106,6 +108,7 @@ def test_approve_after_a_rebase(scene: Scene) -> None:
     expected = (
         "auth is approved at <short>\n"
         "before the rebase: refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+        "next: git worker merge auth\n"
     )
     assert scene.run("approve", "auth", "-m", "Good") == Answer(0, expected, "")
 
@@ -114,7 +117,7 @@ def test_reject(scene: Scene) -> None:
     """Reject sends the worker back to work."""
     scene.submitted()
     answer = scene.run("reject", "auth", "-m", "A test is missing")
-    assert answer == Answer(0, "auth waits for its author\n", "")
+    assert answer == Answer(0, "auth waits for its author\nnext: git worker resume auth\n", "")
 
 
 def test_approve_counts_late_commits(scene: Scene) -> None:
@@ -125,7 +128,8 @@ def test_approve_counts_late_commits(scene: Scene) -> None:
         assert scene.run("approve", "auth", "--at", "auth/t1") == Answer(
             0,
             "auth is approved at <short>\n"
-            f"{words} came after it was handed in: git worker diff auth\n",
+            f"{words} came after it was handed in: git worker diff auth\n"
+            "next: git worker merge auth\n",
             "",
         )
         scene.run("undo")

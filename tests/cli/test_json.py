@@ -38,7 +38,7 @@ def test_the_way(scene: Scene) -> None:
         "commit", "commits", "conflicts", "conflict_markers", "put_off",
     }  # fmt: skip
     assert shape(scene, "done", "auth", "--json") == handed_in
-    assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER
+    assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER | {"next"}
     assert shape(scene, "--json", "done", "auth", "-m", "Yes") == handed_in
     assert shape(scene, "approve", "auth", "--json") == WORKER | {
         "commit",
@@ -48,6 +48,7 @@ def test_the_way(scene: Scene) -> None:
         "without",
         "left_out",
         "left_out_in",
+        "next",
     }
     assert shape(scene, "merge", "auth", "--json") == {"schema", "results"}
     assert shape(scene, "recycle", "auth", "--json") == WORKER

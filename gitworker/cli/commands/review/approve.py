@@ -54,12 +54,14 @@ def command(
             "--at requires one worker", "git worker approve --at <commit> <worker>", code="usage"
         )
     with ProgressLine() as progress:
-        results = call.service(progress).approve(workers, note=message or "", at=at)
+        service = call.service(progress)
+        results = service.approve(workers, note=message or "", at=at)
     if len(workers) == 1:
         (result,) = results
         if isinstance(result, NotApproved):
             raise result.error
-        call.show(_text(result), **approval_json(result))
+        following = service.next_command(result.worker.worker_id)
+        call.show(f"{_text(result)}\nnext: {following}", **approval_json(result), next=following)
         return 0
     if call.as_json:
         output.document({"results": [approved_json(result) for result in results]})

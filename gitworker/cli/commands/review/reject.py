@@ -22,5 +22,7 @@ def command(call: CommandLine, worker: str, message: str | None, file: str | Non
       git worker reject auth -m 'The form needs a test'
       git worker reject auth -F review.md
     """
-    rejected = call.service().reject(worker, note=require_message(message, file))
-    call.show(rejected.in_words, **worker_json(rejected))
+    service = call.service()
+    rejected = service.reject(worker, note=require_message(message, file))
+    following = service.next_command(rejected.worker_id)
+    call.show(f"{rejected.in_words}\nnext: {following}", **worker_json(rejected), next=following)
