@@ -95,3 +95,8 @@ def size_text(size_bytes: int) -> str:
             break
         value, unit = value / 1024, larger
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a count with its noun: `1 commit`, `2 commits`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -17,6 +17,7 @@ from gitworker.repo.remote.fetch import fetch_branch
 from gitworker.repo.remote.push import push_commit
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.rules_text import count_text
 from gitworker.session import Session, missing_target
 
 # Errors that prove that the remote did not take the commit.
@@ -192,8 +193,8 @@ def follow_remote(session: Session, tip: Oid) -> None:
 def _ahead(session: Session, local: Oid, tip: Oid) -> GitWorkerError:
     """Return the error for commits of the local target that the remote lacks."""
     name, remote = session.target_name, session.settings.merge_remote
-    count = session.git.text("rev-list", "--count", f"{tip}..{local}", "--")
-    text = f"{name} has {count} commit(s) that {remote} has not"
+    count = int(session.git.text("rev-list", "--count", f"{tip}..{local}", "--"))
+    text = f"{name} has {count_text(count, 'commit')} that {remote} has not"
     if is_ancestor(session.git, tip, local):
         return Refused(text, f"git push {remote} {name}", code="target_ahead")
     return Conflict(

@@ -1,6 +1,8 @@
-"""Output parts that several commands share: a worker's JSON fields, short commit ids, counts."""
+"""Output parts that several commands share: a worker's JSON fields, short commit ids."""
 
 from __future__ import annotations
+
+from gitworker.rules_text import count_text
 
 TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
@@ -37,16 +39,10 @@ def left_out_text(left_out: LeftOut) -> str:
     shown = ", ".join(files[:FILES_SHOWN])
     more = len(files) - FILES_SHOWN
     listed = shown + (f" and {more} more" if more > 0 else "")
-    return (
-        f"left out: {count(len(files), 'uncommitted file')} ({listed}), kept in {left_out.kept_in}"
-    )
+    number = count_text(len(files), "uncommitted file")
+    return f"left out: {number} ({listed}), kept in {left_out.kept_in}"
 
 
 def short(oid: str) -> str:
     """Return a commit id shortened for people."""
     return oid[:SHORT]
-
-
-def count(number: int, noun: str) -> str:
-    """Return `1 commit`, `2 commits`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -10,8 +10,9 @@ from gitworker.config import InvalidSetting
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding, Level, fail, warn
 from gitworker.fsck.registry import HINTS, QUICK, STATE, WITHOUT_DATABASE, run_checks
-from gitworker.observe.text import BOLD, GREEN, RED, YELLOW, count_text, cut, one_line, paint
+from gitworker.observe.text import BOLD, GREEN, RED, YELLOW, cut, one_line, paint
 from gitworker.paths import DAMAGED, Repository, state_paths
+from gitworker.rules_text import count_text
 
 if TYPE_CHECKING:
     from gitworker.session import Session

@@ -10,6 +10,7 @@ from gitworker.landing.queue import window_size
 from gitworker.landing.window_assembly import waits_for_parent
 from gitworker.model.ids import Oid
 from gitworker.repo.replay.replay_cache import ReplayCache
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.verify.verify import Verifier
@@ -131,7 +132,8 @@ def _error_of_landing(worker: Worker, rejection: CannotLand) -> Conflict:
         )
     paths = rejection.conflict.paths
     return Conflict(
-        f"{worker.branch} would conflict in {len(paths)} file(s); it would go back to work",
+        f"{worker.branch} would conflict in {count_text(len(paths), 'file')}; it would go back to"
+        " work",
         f"git worker sync --as {worker.worker_id}",
         code="rebase_conflict",
         detail="\n".join(f"  {path}" for path in paths),

@@ -13,7 +13,7 @@ from gitworker.model.worker import ReturnReason, WorkerEvent
 from gitworker.observe.next_step.next_command import read_next_command
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay import ReplayConflict
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
@@ -122,8 +122,8 @@ def send_back(
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
-        f"{worker.branch} conflicts with {onto} in {len(files)} file(s) and was sent back to"
-        f" worker {worker.worker_id}",
+        f"{worker.branch} conflicts with {onto} in {count_text(len(files), 'file')} and was sent"
+        f" back to worker {worker.worker_id}",
         hint,
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",

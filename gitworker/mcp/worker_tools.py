@@ -6,6 +6,7 @@ import json
 
 from gitworker.mcp.shared_tools import INBOX, SEND, WAIT_MAX_S
 from gitworker.mcp.tool import Answer, Tool, as_json, choice, integer, number, text, texts
+from gitworker.rules_text import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ def _progress(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _commit(desk: Desk, arguments: dict[str, Any]) -> Answer:
     done = desk.service.commit(message=arguments["message"], paths=arguments.get("paths", ()))
-    left = f"; {done.left} more file(s) are not committed" if done.left else ""
-    head = f"{done.commit[:10]} on {done.worker.branch}: {len(done.files)} file(s){left}"
+    left = f"; {count_text(done.left, 'more file')} not committed" if done.left else ""
+    head = (
+        f"{done.commit[:10]} on {done.worker.branch}: {count_text(len(done.files), 'file')}{left}"
+    )
     return Answer("\n  ".join([head, *done.files[:50]]), as_json(done))
 
 
@@ -114,7 +117,7 @@ def _done(desk: Desk, arguments: dict[str, Any]) -> Answer:
     done = desk.service.submit(
         note=arguments.get("note", ""), commit_message=arguments.get("commit_message")
     )
-    lines = [f"{done.worker.in_words}: {done.commits} commit(s)"]
+    lines = [f"{done.worker.in_words}: {count_text(done.commits, 'commit')}"]
     if done.conflicts:
         lines += ["the branch conflicts with the target; call sync:", *done.conflicts]
     if done.marked:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.bus.limits.back_pressure import slow_consumers
 from gitworker.bus.rules_message import is_slow
-from gitworker.observe.text import NOTHING, YELLOW, age_text, count_text, one_line, table
-from gitworker.rules_text import size_text
+from gitworker.observe.text import NOTHING, YELLOW, age_text, one_line, table
+from gitworker.rules_text import count_text, size_text
 from gitworker.store.messages.deliveries import (
     StoredReader,
     all_readers,

@@ -52,11 +52,6 @@ def paint(text: str, code: str | None, *, color: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if color and code and text else text
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a count with its noun: `1 commit`, `2 commits`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def few_files(files: Sequence[str]) -> str:
     """Return the first few files on one line, and the number of the others."""
     more = len(files) - FILES_SHOWN

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitworker.observe.text import BOLD, count_text, cut, few_files, one_line, paint
+from gitworker.observe.text import BOLD, cut, few_files, one_line, paint
 from gitworker.observe.text_width import padded, width_of
+from gitworker.rules_text import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.observe.text import count_text
+from gitworker.rules_text import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

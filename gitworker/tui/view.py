@@ -8,7 +8,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from gitworker.errors import GitWorkerError, Invalid
-from gitworker.observe.text import count_text
+from gitworker.rules_text import count_text
 from gitworker.service.outcome_words import Outcome, refusal_words
 from gitworker.tui.keys import EVERYWHERE
 from gitworker.tui.row_view import RowView

@@ -34,7 +34,6 @@ from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.outcome import LeftOut
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.text import count_text
 from gitworker.processes.alongside import Alongside
 from gitworker.progress import Notice, Replaying
 from gitworker.repo.history.patch_ids import fingerprints
@@ -46,6 +45,7 @@ from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_o
 from gitworker.repo.worktrees.trouble import require_on_branch
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.reviewer import reviewer_of_record
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import state_words

@@ -59,6 +59,7 @@ from gitworker.repo.worktrees.ownership import is_present, owner_of
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
 from gitworker.review.round_refs import keep_rounds
 from gitworker.review.rounds import RoundFacts, read_round, record_round, rounds_with
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition, state_words
 from gitworker.store.api import Writer
@@ -385,8 +386,8 @@ def _still_conflicts(session: Session, worker: Worker, conflict: ReplayConflict)
     with session.store.read() as reader:
         hint = read_next_command(session, reader, worker.worker_id, session.actor)
     return Conflict(
-        f"{worker.branch} still conflicts in {len(conflict.paths)} file(s), as when it was sent"
-        " back",
+        f"{worker.branch} still conflicts in {count_text(len(conflict.paths), 'file')}, as when it"
+        " was sent back",
         hint,
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in conflict.paths),

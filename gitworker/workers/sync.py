@@ -35,7 +35,7 @@ from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import OwnershipClaim, owner_of, require_owned
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
@@ -266,8 +266,8 @@ def _stopped(git: Git, worker: Worker, *, complaint: str = "") -> Conflict:
     ending = f"cd {quoted(worker.worktree or '.')} && git worker sync --continue"
     if files:
         return Conflict(
-            f"the rebase of {worker.branch} in {worker.worktree} stopped with {len(files)} file(s)"
-            " in conflict",
+            f"the rebase of {worker.branch} in {worker.worktree} stopped with"
+            f" {count_text(len(files), 'file')} in conflict",
             f"{ending}   # after you edit and git add them; or: --abort",
             code="rebase_conflict",
             detail="\n".join(f"  {name}" for name in files),

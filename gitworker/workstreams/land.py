@@ -28,6 +28,7 @@ from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 from gitworker.repo.replay.replay import ReplayConflict, replay
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.rules_text import count_text
 from gitworker.session import Session, missing_target
 from gitworker.states.workstream_machine import derive_workstream_state
 from gitworker.store.operations import LAND, begin_operation, load_operation
@@ -122,7 +123,8 @@ def _prepare(session: Session, stored: Workstream, remote_tip: Oid | None) -> Ca
     if isinstance(replayed, ReplayConflict):
         rescue(session.git, worker=WORKSTREAM, task=TaskId(stored.id), tip=tip, worktree=None)
         raise Conflict(
-            f"{name} conflicts with {session.target_name} in {len(replayed.paths)} file(s)",
+            f"{name} conflicts with {session.target_name} in"
+            f" {count_text(len(replayed.paths), 'file')}",
             f"git rebase {session.target_name} {name}"
             f"   # then: git switch {session.target_name}"
             f" && git worker workstream validate {stored.id}",

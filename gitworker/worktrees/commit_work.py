@@ -18,7 +18,7 @@ from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import OwnershipClaim, owner_of, require_owned
 from gitworker.repo.worktrees.trouble import require_no_operation, require_on_branch
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def add_resolved(session: Session, worker: Worker) -> None:
     marked = [name for name in names if name and _has_markers(f"{owner.place}/{name}")]
     if marked:
         raise Conflict(
-            f"{len(marked)} file(s) in {owner.place} still contain conflict markers",
+            f"{count_text(len(marked), 'file')} in {owner.place} with conflict markers",
             f"cd {quoted(owner.place)} && git worker sync --continue   # after you edit them;"
             " or: --abort",
             code="conflict_markers",

@@ -270,7 +270,7 @@ def test_sync_through_a_conflict(scene: Scene) -> None:
     assert scene.run("sync", cwd=worktree) == Answer(
         3,
         "",
-        "error: the rebase of auth/t1 in <root>/worktrees/t1 stopped with 1 file(s) in conflict\n"
+        "error: the rebase of auth/t1 in <root>/worktrees/t1 stopped with 1 file in conflict\n"
         "    README\n"
         "hint: cd <root>/worktrees/t1 && git worker sync --continue"
         "   # after you edit and git add them; or: --abort\n",

@@ -199,7 +199,7 @@ def test_conflict_at_approval(scene: Scene) -> None:
     assert scene.run("approve", "auth") == Answer(
         3,
         "",
-        "error: auth/t1 conflicts with the target in 1 file(s) and was sent back to worker auth\n"
+        "error: auth/t1 conflicts with the target in 1 file and was sent back to worker auth\n"
         "  <short> Write README\n    README\n"
         "hint: git worker send auth 'Your branch conflicts: run git worker sync'\n",
     )

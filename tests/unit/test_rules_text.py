@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitworker.rules_text import (
+    count_text,
     is_placeholder,
     is_shown,
     is_url,
@@ -105,3 +106,8 @@ def test_addresses_of_services(text: str, shown: str | None) -> None:
     assert is_url(text) is (shown is not None)
     assert masked_url(text) == (shown or masked_url(text))
     assert masked_url("pa55word") == "…"
+
+
+def test_count() -> None:
+    """The noun of a count agrees with it."""
+    assert [count_text(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

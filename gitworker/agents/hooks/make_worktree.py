@@ -13,6 +13,7 @@ from gitworker.paths import find_top, read_worktree_owner
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import is_present, owner_of
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
@@ -65,7 +66,7 @@ def find_unsaved_work(session: Session, worker: Worker) -> str | None:
     status = read_status(session.git.at(worker.worktree))
     if not status.is_clean:
         number = len(status.paths) + len(status.untracked_paths)
-        return f"{number} file(s) are not committed"
+        return f"{count_text(number, 'file')} not committed"
     tip = find_tip(session.git, session.repository.common_dir, worker.ref)
     if tip is None:
         return f"its branch {worker.branch} does not exist"

@@ -11,7 +11,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.live.person import open_for_screens, require_modules
 from gitworker.errors import Refused
 from gitworker.model.ids import HQ
-from gitworker.observe.text import count_text
+from gitworker.rules_text import count_text
 
 if TYPE_CHECKING:
     from gitworker.tui.app import ControlRoom

@@ -11,12 +11,12 @@ from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
 from gitworker.model.ref_names import short_name
-from gitworker.observe.text import count_text
 from gitworker.repo.history.reachable import find_absent, find_missing
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.opening import SETTINGS_UNREADABLE
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.store.payloads.payload import recorded_commits
 from gitworker.worktrees.space.disk_space import holds_a_part

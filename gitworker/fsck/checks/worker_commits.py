@@ -11,10 +11,10 @@ from gitworker.fsck.picture import Picture
 from gitworker.journal.operation_kinds import REWRITING, TARGET_MOVES
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.model.ref_names import ANCHORS, ROUNDS, WORKSTREAMS, rescues_of, short_name
-from gitworker.observe.text import count_text
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
 from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.store.payloads.payload import replaced_commits
 from gitworker.store.records.landings import Landing

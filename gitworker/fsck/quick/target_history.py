@@ -8,9 +8,9 @@ from gitworker.fsck.finding import Finding, fail, ok
 from gitworker.fsck.quick.rules_history import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import WORKSTREAMS, short_name
-from gitworker.observe.text import count_text
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
+from gitworker.rules_text import count_text
 from gitworker.session import Session
 from gitworker.store.records.landings import all_landings
 

@@ -246,4 +246,4 @@ def _require_target_passes(session: Session, verifier: Verifier, base: Oid) -> N
 def label_of(window: Sequence[Prepared], prefix: int) -> str:
     """Return the name of the first `prefix` workers of a window for the user."""
     names = [one.worker.worker_id for one in window[:prefix]]
-    return names[0] if len(names) == 1 else f"{names[-1]} and {len(names) - 1} below it"
+    return names[0] if len(names) == 1 else f"{names[-1]} and {len(names) - 1} before it"

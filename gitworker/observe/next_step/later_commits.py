@@ -6,12 +6,11 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.ref_names import BRANCHES, RESCUES, branch_of, ref_of, short_name
-from gitworker.observe.text import count_text
 from gitworker.observe.workers.rules_worker import is_free
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.refs import find_head_ref, read_branches
 from gitworker.repo.worktrees.trouble import Trouble
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.store.records.landings import all_landings, find_landing
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, find_worker

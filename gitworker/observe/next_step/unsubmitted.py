@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import short_name
-from gitworker.observe.text import count_text
 from gitworker.observe.workers.rules_worker import is_handed_in
 from gitworker.repo.history.patch_ids import fingerprints_by_commit
 from gitworker.repo.history.rules_approval import is_covered
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.trouble import Trouble
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.store.records.reviews import seen_commits
 from gitworker.store.stacks import find_stack
 

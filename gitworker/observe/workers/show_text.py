@@ -9,7 +9,7 @@ from gitworker.observe.last_run import json_last_run, usage_text
 from gitworker.observe.logs.conversation import conversation_lines, json_said
 from gitworker.observe.logs.events import event_text, json_event
 from gitworker.observe.next_step.trouble import json_trouble
-from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
+from gitworker.observe.text import BOLD, age_text, cut, one_line, paint
 from gitworker.observe.text_width import wrapped
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned, returned_text
@@ -21,6 +21,7 @@ from gitworker.observe.workers.status_text import (
     progress_text,
 )
 from gitworker.observe.workers.verified import json_verified, verified_lines
+from gitworker.rules_text import count_text
 from gitworker.states.task_machine import status_label
 from gitworker.states.worker_machine import state_label
 

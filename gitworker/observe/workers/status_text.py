@@ -21,7 +21,6 @@ from gitworker.observe.text import (
     YELLOW,
     age_text,
     column_widths,
-    count_text,
     cut,
     few_files,
     one_line,
@@ -31,6 +30,7 @@ from gitworker.observe.text import (
 from gitworker.observe.workers.overlaps import json_overlaps
 from gitworker.observe.workers.returned import json_returned
 from gitworker.observe.workers.rules_worker import PLACES, is_old, needs_command, stopped_among
+from gitworker.rules_text import count_text
 from gitworker.states.task_machine import label_counts
 from gitworker.states.worker_machine import state_label
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.observe.text import BOLD, DIM, age_text, count_text, few_files, one_line, paint
+from gitworker.observe.text import BOLD, DIM, age_text, few_files, one_line, paint
 from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
-from gitworker.rules_text import printable
+from gitworker.rules_text import count_text, printable
 from gitworker.states.worker_machine import state_words
 from gitworker.store.reviewing.comments import OLD
 

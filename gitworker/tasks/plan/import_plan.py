@@ -13,7 +13,8 @@ from gitworker import clock
 from gitworker.bus.steps.workstream import follow_tasks
 from gitworker.errors import Refused
 from gitworker.model.task_spec import TaskSpec
-from gitworker.observe.text import count_text, few_files
+from gitworker.observe.text import few_files
+from gitworker.rules_text import count_text
 from gitworker.store.planning.workstreams import has_branches
 from gitworker.store.records.task_needs import all_needs, change_needs, insert_needs, needs_of
 from gitworker.store.records.task_specs import (

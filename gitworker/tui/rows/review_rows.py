@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.observe.text import count_text, few_files
+from gitworker.observe.text import few_files
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
 from gitworker.review.page.rules_words import side_by_side
 from gitworker.review.page.shown_changes import show_changes
+from gitworker.rules_text import count_text
 from gitworker.states.worker_machine import state_words
 from gitworker.tui.rows.line_rows import ColorCache, HunkLines, LineRow, SideRow
 from gitworker.tui.rows.queue_rows import Verdict

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.observe.text import age_text, count_text, cut, one_line, paint, table
+from gitworker.observe.text import age_text, cut, one_line, paint, table
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,11 @@ def test_cut(width: int | None, text: str) -> None:
     assert cut("abcdef", width) == text
 
 
-def test_paint_and_count() -> None:
-    """Text is coloured if colour is on and the text is not empty; nouns agree."""
+def test_paint() -> None:
+    """Text is coloured if colour is on and the text is not empty."""
     assert paint("x", "31", color=True) == "\x1b[31mx\x1b[0m"
     assert paint("x", "31", color=False) == paint("x", None, color=True) == "x"
     assert paint("", "31", color=True) == ""
-    assert (count_text(1, "file"), count_text(2, "file")) == ("1 file", "2 files")
 
 
 def test_table_is_as_wide_as_needed() -> None:

@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
+from gitworker.rules_text import count_text
 
 
 @click.command("install", cls=GitworkerCommand)
@@ -19,4 +19,4 @@ def command(call: CommandLine) -> None:
       git worker hooks install
     """
     tops = call.service().install_hooks()
-    call.show(f"the hooks are installed in {count(len(tops), 'worktree')}", worktrees=tops)
+    call.show(f"the hooks are installed in {count_text(len(tops), 'worktree')}", worktrees=tops)

@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, Number
+from gitworker.rules_text import count_text
 from gitworker.service.results_repair import prune_json
 
 
@@ -34,16 +34,16 @@ def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool
     service = call.service()
     if dry_run:
         plan = service.plan_prune(days=days)
-        text = f"would prune {count(plan.messages, 'message')}" + _held(plan.held_by)
+        text = f"would prune {count_text(plan.messages, 'message')}" + _held(plan.held_by)
         call.show(text, **prune_json(plan))
         return
     done = service.prune(days=days, archive=not no_archive)
     plan = done.plan
-    lines = [f"pruned {count(plan.messages, 'message')}" + _held(plan.held_by)]
+    lines = [f"pruned {count_text(plan.messages, 'message')}" + _held(plan.held_by)]
     if done.archive:
         lines.append(f"archived in {done.archive}")
     if done.collected.blobs:
-        lines.append(f"collected {count(done.collected.blobs, 'large payload')}")
+        lines.append(f"collected {count_text(done.collected.blobs, 'large payload')}")
     call.show("\n".join(lines), **prune_json(done))
 
 

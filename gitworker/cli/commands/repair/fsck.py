@@ -3,11 +3,10 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.fsck import FsckReport, RepairReport
-from gitworker.rules_text import printable
+from gitworker.rules_text import count_text, printable
 from gitworker.service.results_repair import fsck_json
 
 
@@ -43,7 +42,7 @@ def _text(report: FsckReport) -> str:
     if not report.findings:
         return f"{_checked(report)}: no findings"
     lines = [line for one in report.findings for line in _lines(one)]
-    return "\n".join((*lines, f"{_checked(report)}: {count(len(report.findings), 'finding')}"))
+    return "\n".join((*lines, f"{_checked(report)}: {count_text(len(report.findings), 'finding')}"))
 
 
 def _repair_text(repaired: RepairReport) -> str:
@@ -61,4 +60,4 @@ def _lines(one: Finding) -> tuple[str, str]:
 
 
 def _checked(report: FsckReport) -> str:
-    return f"{count(report.commits, 'commit')}, {count(report.workers, 'worker')}"
+    return f"{count_text(report.commits, 'commit')}, {count_text(report.workers, 'worker')}"

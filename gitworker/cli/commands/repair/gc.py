@@ -3,11 +3,10 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.journal.gc.gc import CollectedItems
 from gitworker.journal.gc.rules_gc import REFS, Item
-from gitworker.rules_text import printable, size_text
+from gitworker.rules_text import count_text, printable, size_text
 from gitworker.service.results_repair import gc_json
 
 NOUNS = {
@@ -64,7 +63,7 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
         lines += [_line(deleted, item) for item in choice.selected]
     lines += [_line("kept", item) for item in choice.held]
     counts = [
-        count(number, noun)
+        count_text(number, noun)
         for kind, noun in NOUNS.items()
         if (number := sum(item.kind == kind for item in choice.selected))
     ]

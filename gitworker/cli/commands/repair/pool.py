@@ -3,9 +3,10 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count, short
+from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
+from gitworker.rules_text import count_text
 from gitworker.service.results_repair import pool_json
 
 
@@ -32,12 +33,12 @@ def command(call: CommandLine, fill: bool, empty: bool) -> None:
     service = call.service()
     if empty:
         removed = service.empty_pool()
-        call.show(f"removed {count(removed, 'parked worktree')}", emptied=removed)
+        call.show(f"removed {count_text(removed, 'parked worktree')}", emptied=removed)
         return
     if fill:
         service.fill_pool()
     state = service.pool()
-    lines = [f"{len(state.parked)} of {count(state.wanted, 'worktree')} parked"]
+    lines = [f"{len(state.parked)} of {count_text(state.wanted, 'worktree')} parked"]
     lines += [
         f"{short(one.commit)}  {'at the tip' if one.commit == state.tip else 'behind'}"
         f"{'  with caches' if one.is_warm else ''}"

@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import CommandLine
-from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand, worker_argument
+from gitworker.rules_text import count_text
 from gitworker.service.results import worker_json
 from gitworker.service.results_repair import settled_json
 
@@ -42,6 +42,6 @@ def _text(ended: int, left: int) -> str:
         return "no operation was interrupted"
     still_open = f"{left} {'is' if left == 1 else 'are'} still open"
     if not ended:
-        return f"{count(left, 'interrupted operation')} still open"
-    settled = f"settled {count(ended, 'interrupted operation')}"
+        return f"{count_text(left, 'interrupted operation')} still open"
+    settled = f"settled {count_text(ended, 'interrupted operation')}"
     return f"{settled}; {still_open}" if left else settled

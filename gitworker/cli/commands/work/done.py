@@ -9,10 +9,10 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import message_options, read_message
-from gitworker.cli.fields import count, short
+from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.service.results import submitted_json
 from gitworker.service.service import Service
 
@@ -99,7 +99,7 @@ def command(
     published = f", published to {place}" if place and error is None else ""
     call.show(
         f"{done.worker.in_words}:"
-        f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}{_next(done)}",
+        f" {count_text(done.commits, 'commit')} up to {short(done.commit)}{published}{_next(done)}",
         **fields,
     )
     if error is None:
