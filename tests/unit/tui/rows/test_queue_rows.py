@@ -31,7 +31,9 @@ def test_the_search_narrows() -> None:
 
 def test_a_run_with_its_output() -> None:
     """A run is shown with its age and the end of its output, and leads to its commit."""
-    run = RunningVerify("f" * 40, "menu and 3 before it", 1000, tuple(f"line {n}" for n in range(9)))
+    run = RunningVerify(
+        "f" * 40, "menu and 3 before it", 1000, tuple(f"line {n}" for n in range(9))
+    )
     queue = QueueStatus([], [window((4, False), (2, True))], True)
     rows = queue_rows(queue, [run], [], now_ms=61_000)
     text = "\n".join("".join(part.text for part in one.parts) for one in rows)
