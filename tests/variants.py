@@ -11,12 +11,14 @@ ROOT = Path(__file__).parents[1]
 
 
 def shown_variants(count: int, share: int, turn: int) -> set[int]:
-    """Return the numbers of the variants to run of a test with `count`: one in `share`.
+    """Return the numbers of the variants to run of a test with `count`.
 
-    They are spread evenly. After at most `share` turns, each variant has run.
+    They are the first one, which coverage measures at each commit, and one in `share` of the
+    others, spread evenly. After at most `share` turns, each variant has run.
     """
-    shown = min(count, max(LEAST, -(-count // share)))
-    return {(place * count // shown + turn) % count for place in range(shown)}
+    others = count - 1
+    shown = min(others, max(LEAST - 1, -(-others // share)))
+    return {0} | {1 + (place * others // shown + turn) % others for place in range(shown)}
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -51,7 +53,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("variants")
     group.addoption(
         "--share", type=int, default=1, metavar="N",
-        help=f"of each test with more than {LEAST} variants, run one in N: others at each commit",
+        help=f"of each test with more than {LEAST} variants, run one in N, others at each commit",
     )  # fmt: skip
     group.addoption(
         "--share-turn", type=int, metavar="TURN",
