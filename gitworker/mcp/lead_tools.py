@@ -94,7 +94,7 @@ def _approve(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _reject(desk: Desk, arguments: dict[str, Any]) -> Answer:
     rejected = desk.service.reject(arguments["worker"], note=arguments["note"])
-    return Answer(rejected.in_words, as_json(rejected))
+    return Answer(rejected.worker.in_words, as_json(rejected))
 
 
 def _merge(desk: Desk, arguments: dict[str, Any]) -> Answer:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
     from gitworker.bus.search.search_messages import SearchResult
     from gitworker.landing.landing_plan import Planned
     from gitworker.service.live.methods import LandingStopped
-    from gitworker.service.review.landing import Verified
+    from gitworker.service.review.landing import Rejected, Verified
     from gitworker.service.talk import Order
     from gitworker.verify.trust import RepositoryCommands, TrustRecord
     from gitworker.verify.verify import Verdict
@@ -88,7 +88,8 @@ RENDERED_BY = {
     "service.repair": "service.results_repair:fields_json",
     "service.live.methods": "service.results:stopped_json",
     "service.queue.board": "service.queue.board:json_reader",
-    "service.review.landing": "service.results:verified_json",
+    "service.review.landing:Verified": "service.results:verified_json",
+    "service.review.landing:Rejected": "service.results:rejected_json",
     "service.talk": "service.results:ordered_json",
     "settings.change_setting": "settings.settings_text:json_changed",
     "settings.effective_settings:SettingList": "settings.settings_text:json_settings",
@@ -207,7 +208,13 @@ def approval_json(approved: Approved) -> dict[str, Any]:
         "unrequested": approved.unrequested,
         "without": approved.without,
         **_left_out_json(approved.left_out),
+        "next": approved.next_command,
     }
+
+
+def rejected_json(rejected: Rejected) -> dict[str, Any]:
+    """Return the worker whose work was sent back."""
+    return {**worker_json(rejected.worker), "next": rejected.next_command}
 
 
 def approved_json(result: Approved | NotApproved) -> dict[str, Any]:

@@ -50,15 +50,6 @@ class ViewMethods(ServiceBase):
         with self._reading() as session:
             return read_show(session, self._worker(session, worker))
 
-    def next_command(self, worker: str) -> str:
-        """Return the command that goes on with a worker's work, as every screen names it."""
-        from gitworker.observe.next_step.next_command import read_next_command
-
-        with self._reading() as session:
-            found = self._worker(session, worker).worker_id
-            with session.store.read() as reader:
-                return read_next_command(session, reader, found, session.actor)
-
     def list_tasks(
         self,
         statuses: Collection[TaskStatus] = (),

@@ -65,6 +65,7 @@ class Approved(NamedTuple):
     `unrequested` counts the commits, approved by `at`, that came after the submission. `without` is
     the withdrawn branch that it was stacked on: those commits are not approved and do not land.
     `left_out` are the uncommitted files in its worktree, which are not part of the approval.
+    `next_command` is the worker's, as every screen names it, if it was asked for.
     """
 
     worker: Worker
@@ -74,6 +75,7 @@ class Approved(NamedTuple):
     unrequested: int
     without: str | None
     left_out: LeftOut | None = None
+    next_command: str | None = None
 
 
 class NotApproved(NamedTuple):

@@ -63,8 +63,8 @@ def test_the_culprit(verified: Scene) -> None:
     assert plain(verified.run("merge", "--all")) == Answer(
         1,
         "auth landed: main is at <short>\n",
-        "verifying docs and 1 below it\n"
-        "docs and 1 below it: failed after <s>: `test ! -e bad` ended with status 1\n"
+        "verifying docs and 1 before it\n"
+        "docs and 1 before it: failed after <s>: `test ! -e bad` ended with status 1\n"
         "verifying auth\n"
         "auth: passed after <s>\n"
         "error: docs: docs/t2 does not pass: `test ! -e bad` ended with status 1; it was sent back"

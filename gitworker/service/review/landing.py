@@ -28,6 +28,13 @@ class Verified(NamedTuple):
     verdict: Verdict
 
 
+class Rejected(NamedTuple):
+    """The worker whose work was sent back, and its next command."""
+
+    worker: Worker
+    next_command: str
+
+
 class ReviewMethods(ServiceBase):
     """Review and landing; see `WorkMethods` for the names of workers and the imports."""
 
@@ -39,18 +46,25 @@ class ReviewMethods(ServiceBase):
         Without workers, all that wait for review. `at`, for a single worker, is the newest commit
         of its branch, which may have come after the submission.
         """
-        from gitworker.workers.approve import approve_all, waiting_workers
+        from gitworker.workers.approve import Approved, approve_all, waiting_workers
 
         with self._acting() as session:
             note = self._without_secrets(note)
-            return approve_all(session, workers or waiting_workers(session), note=note, at=at)
+            results = approve_all(session, workers or waiting_workers(session), note=note, at=at)
+            return [
+                one._replace(next_command=_next_command(session, one.worker))
+                if isinstance(one, Approved)
+                else one
+                for one in results
+            ]
 
-    def reject(self, worker: str, *, note: str) -> Worker:
+    def reject(self, worker: str, *, note: str) -> Rejected:
         """Send a worker's branch back with a request."""
         from gitworker.review.comments.send import reject
 
         with self._acting() as session:
-            return reject(session, worker, note=self._without_secrets(note))
+            rejected = reject(session, worker, note=self._without_secrets(note))
+            return Rejected(rejected, _next_command(session, rejected))
 
     def merge(
         self,
@@ -172,3 +186,10 @@ class ReviewMethods(ServiceBase):
         if tip is None:
             raise missing_branch(session, worker)
         return worker.worker_id, tip
+
+
+def _next_command(session: Session, worker: Worker) -> str:
+    from gitworker.observe.next_step.next_command import read_next_command
+
+    with session.store.read() as reader:
+        return read_next_command(session, reader, worker.worker_id, session.actor)

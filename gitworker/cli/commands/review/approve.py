@@ -54,14 +54,12 @@ def command(
             "--at requires one worker", "git worker approve --at <commit> <worker>", code="usage"
         )
     with ProgressLine() as progress:
-        service = call.service(progress)
-        results = service.approve(workers, note=message or "", at=at)
+        results = call.service(progress).approve(workers, note=message or "", at=at)
     if len(workers) == 1:
         (result,) = results
         if isinstance(result, NotApproved):
             raise result.error
-        following = service.next_command(result.worker.worker_id)
-        call.show(f"{_text(result)}\nnext: {following}", **approval_json(result), next=following)
+        call.show(f"{_text(result)}\nnext: {result.next_command}", **approval_json(result))
         return 0
     if call.as_json:
         output.document({"results": [approved_json(result) for result in results]})

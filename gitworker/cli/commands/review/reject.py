@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import message_options, require_message
 from gitworker.cli.options import GitworkerCommand, worker_argument
-from gitworker.service.results import worker_json
+from gitworker.service.results import rejected_json
 
 
 @click.command("reject", cls=GitworkerCommand)
@@ -22,7 +22,6 @@ def command(call: CommandLine, worker: str, message: str | None, file: str | Non
       git worker reject auth -m 'The form needs a test'
       git worker reject auth -F review.md
     """
-    service = call.service()
-    rejected = service.reject(worker, note=require_message(message, file))
-    following = service.next_command(rejected.worker_id)
-    call.show(f"{rejected.in_words}\nnext: {following}", **worker_json(rejected), next=following)
+    rejected = call.service().reject(worker, note=require_message(message, file))
+    text = f"{rejected.worker.in_words}\nnext: {rejected.next_command}"
+    call.show(text, **rejected_json(rejected))
