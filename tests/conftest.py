@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Otherwise the interrupted children of tests would inherit that and never end.
     """
     settings.load_profile("patient")
-    if config.option.share_turn is None:
+    if config.option.share > 1 and config.option.share_turn is None:
         config.option.share_turn = commits()
     for number, action in TAKEN_SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
