@@ -10,6 +10,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.replay.rebase_plan import NeedsRebase
 from gitworker.repo.replay.replay import ReplayConflict, Replayed, ReplayResult, replay
+from gitworker.repo.replay.replay_cache import ReplayCache
 from tests.repo.rebase_oracle import assert_same, predicted
 
 BASE: dict[str, Content] = {
@@ -55,6 +56,25 @@ def test_a_branch_behind_the_target_becomes_the_target(repo: Repo) -> None:
     target = on(repo, "main", {"f": "1\n"})
     result = assert_same(repo, target, topic)
     assert result == Replayed(Oid(target), (), unchanged=False)
+
+
+def test_a_commit_is_never_older_than_its_parent(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The committer's date is now, for each replay, or the date of a target from the future."""
+    topic = on(repo, "topic", {"f": "1\n"}, {"f": "2\n"})
+    memory, dates = ReplayCache(), []
+    for number, committed, now_s in ((1, 3_000_000_000, 100), (2, 1_000_000_000, 3_500_000_000)):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{committed} +0000")
+        target = on(repo, "main", {"new": f"{number}\n"})
+        monkeypatch.setenv("GITWORKER_CLOCK_MS", str(now_s * 1000))
+        result = replay(
+            Git(str(repo.root)), target=Oid(target), topic=Oid(topic), memory=memory,
+            scratch_dir=str(repo.root / ".git"),
+        )  # fmt: skip
+        assert isinstance(result, Replayed)
+        dates += repo.git("log", "--format=%ct", f"{target}..{result.new}").split()
+    assert dates == ["3000000000"] * 2 + ["3500000000"] * 2
 
 
 def test_picks_record_the_outcome_of_each_commit(repo: Repo) -> None:

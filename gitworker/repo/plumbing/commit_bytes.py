@@ -19,7 +19,10 @@ codecs.register_error(FALLBACK, lambda error: _as_latin_1(error))
 
 
 class Commit(NamedTuple):
-    """The parts of a commit that a replay needs; `author` and `message` are the original bytes."""
+    """The parts of a commit that a replay needs; `author` and `message` are the original bytes.
+
+    `committed_s` is the committer's date in seconds since the epoch, 0 if git cannot read it.
+    """
 
     oid: Oid
     tree: Oid
@@ -27,6 +30,7 @@ class Commit(NamedTuple):
     author: bytes
     message: bytes
     subject: str
+    committed_s: int
     is_rewritable: bool  # False: only git itself knows the bytes of the rebased commit
 
 
@@ -47,6 +51,7 @@ def parse_commit(oid: Oid, raw: bytes) -> Commit:
         author=_header(raw, b"author ") or b"",
         message=message,
         subject=first.decode("utf-8", "replace"),
+        committed_s=_seconds(_header(raw, b"committer ") or b""),
         is_rewritable=known,
     )
 
@@ -82,6 +87,12 @@ def format_commit(
         lines.append(b"parent " + parent.encode())
     lines += [b"author " + author, b"committer " + committer, b"", message]
     return to_utf8(b"\n".join(lines))
+
+
+def _seconds(person: bytes) -> int:
+    """Return the date of an author or committer line."""
+    digits = person.rpartition(b"> ")[2].partition(b" ")[0]
+    return int(digits) if digits.isdigit() else 0
 
 
 def to_utf8(data: bytes) -> bytes:

@@ -123,12 +123,14 @@ class _Picking:
 
     def _prepare(self, waiting: list[Commit]) -> None:
         """Read the shared data of all picks: the committer, the tip's tree, the attributes."""
-        self.committer = self.memory.committer(self.git)
         self.ground = self.plan.ground or load_replay_base(
             self.git, self.plan, tip=self.tip, waiting=waiting
         )
         self.trees |= {commit.oid: commit.tree for commit in self.ground.heads}
         self.tree = self.trees[self.tip]
+        known = (*self.plan.commits, *self.ground.heads)
+        dates = {commit.oid: commit.committed_s for commit in known}
+        self.committer = self.memory.committer(self.git, not_before_s=dates[self.tip])
         self.refresh = any(
             path == NAME or path.endswith(f"/{NAME}") for path in self.ground.changed
         )

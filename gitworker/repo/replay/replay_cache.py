@@ -5,6 +5,7 @@ A commit's changes never change; the user's settings and name apply to the whole
 
 from collections.abc import Mapping
 
+from gitworker import clock
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.rebase_settings import RebaseSettings, load_rebase_settings
 from gitworker.repo.status.path_changes import Change
@@ -32,8 +33,13 @@ class ReplayCache:
             self._settings = load_rebase_settings(git, self._git_config)
         return self._settings
 
-    def committer(self, git: Git) -> bytes:
-        """Return the user as committer, with the time of the first call."""
+    def committer(self, git: Git, *, not_before_s: int = 0) -> bytes:
+        """Return the user as committer, now; `not_before_s` is the date of the parent.
+
+        git walks by date: if commits are older than their parents, its answers may be wrong.
+        """
         if self._committer is None:
             self._committer = git.run("var", "GIT_COMMITTER_IDENT").out.rstrip(b"\n")
-        return self._committer
+        person, _, date = self._committer.rpartition(b"> ")
+        now_s = max(clock.now_ms() // 1000, not_before_s)
+        return b"%s> %d %s" % (person, now_s, date.partition(b" ")[2])
