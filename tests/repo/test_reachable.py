@@ -43,6 +43,19 @@ def test_unreachable(tmp_path: Path) -> None:
     assert set(find_unreachable(git, line, tips=[])) == set(line)
 
 
+def test_reachable_by_commits_that_are_older_than_their_parents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tip reaches a commit also if those between them have older dates."""
+    git, line, side = history(tmp_path)
+    repo = Repo(tmp_path / "repo")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
+    for number in range(12):
+        tip = Oid(repo.commit(f"Old {number}", {"c": f"{number}\n"}))
+    assert set(find_unreachable(git, [*line, *side], tips=[tip])) == set(line[1:])
+    assert repo.git("rev-list", *side, f"^{tip}") != ""  # git's own walk is wrong
+
+
 def test_departed(tmp_path: Path) -> None:
     """Only a tip that lost the commit it once had has departed, also beside pairs that hide it."""
     git, line, side = history(tmp_path)

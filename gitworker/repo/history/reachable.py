@@ -23,13 +23,22 @@ def find_missing(git: Git, oids: Collection[Oid]) -> set[Oid]:
 
 
 def find_unreachable(git: Git, commits: Collection[Oid], *, tips: Iterable[Oid]) -> list[Oid]:
-    """Return the commits that no tip reaches; all of them must exist."""
-    wanted = set(commits)
+    """Return the commits that no tip reaches; all of them must exist.
+
+    If commits are older than their parents, git may exclude too few: a second walk, through the
+    whole history, judges what the first one has found.
+    """
+    wanted, ends = set(commits), list(tips)
     if not wanted:
         return []
-    asked = [*wanted, *(f"^{tip}" for tip in tips)]
-    done = git.run("rev-list", "--stdin", stdin="\n".join((*asked, "")).encode())
-    return [Oid(line) for line in done.text.split() if line in wanted]
+    asked = "".join(f"{oid}\n" for oid in (*wanted, *(f"^{tip}" for tip in ends)))
+    walked = git.run("rev-list", "--stdin", stdin=asked.encode()).text.split()
+    found = [Oid(line) for line in walked if line in wanted]
+    if not found or not ends:
+        return found
+    asked = "".join(f"{tip}\n" for tip in ends)
+    reached = set(git.run("rev-list", "--stdin", stdin=asked.encode()).text.split())
+    return [oid for oid in found if oid not in reached]
 
 
 def find_unreferenced(git: Git, commits: Collection[Oid]) -> list[Oid]:
