@@ -8,6 +8,7 @@ UNREACHABLE = "fleet_unreachable"  # the code if no machine can write what all m
 HAS_LEFT = "fleet_left"
 BUSY = "busy"  # the code if another program has the lock for too long
 LOST = "fleet_lost"  # the code if the connection to the fleet was lost and nothing was written
+UNKNOWN = "fleet_unknown"  # the code if a write was sent, and its answer was lost
 NEEDS_LINK = "needs_link"  # the code of a hot verb that must run again by way of the link
 READ_ONLY = "Read-only file system"  # the untranslated text of EROFS, from the system and from git
 

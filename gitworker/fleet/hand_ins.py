@@ -2,9 +2,8 @@
 
 from gitworker import clock
 from gitworker.bus.publish import log_message, publish
-from gitworker.errors import LOST, UNREACHABLE, GitWorkerError
+from gitworker.errors import LOST, UNKNOWN, UNREACHABLE, GitWorkerError
 from gitworker.session import Session
-from gitworker.store.fleet.link_client import UNKNOWN
 from gitworker.store.fleet.machines import PutOffHandIn, forget_hand_in, put_off_hand_ins
 from gitworker.workers.submit import Submission, submit
 

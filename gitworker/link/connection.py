@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import HAS_LEFT, UNREACHABLE, Conflict, GitWorkerError, Unavailable
+from gitworker.errors import (
+    HAS_LEFT,
+    UNKNOWN,
+    UNREACHABLE,
+    Conflict,
+    GitWorkerError,
+    Unavailable,
+)
 from gitworker.link.heartbeats import receive_heartbeats, receive_last_reports, report_machine
 from gitworker.link.payloads import bring_payloads, read_payloads, refs_of
 from gitworker.liveness.life_lock import LANDS, is_life_locked
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.processes.table import is_running
 from gitworker.store.fleet.changes import from_json, to_json
-from gitworker.store.fleet.link_client import UNKNOWN, lost
+from gitworker.store.fleet.link_client import lost
 from gitworker.store.fleet.link_replica import LinkReplica
 from gitworker.store.fleet.machines import put_off_hand_ins
 from gitworker.store.fleet.replica import LogEntry

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
-from gitworker.errors import BUSY, LOST, UNREACHABLE, Conflict
+from gitworker.errors import BUSY, LOST, UNKNOWN, UNREACHABLE, Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
@@ -266,6 +266,11 @@ def passes(code: str, failures: int) -> bool:
     connection to a fleet comes back.
     """
     return code in PASSING or (code == Conflict.code and failures < CONFLICTS_MAX)
+
+
+def landing_passes(code: str) -> bool:
+    """Return whether the obstacle to a landing passes by itself, so that it is tried again."""
+    return code in (BUSY, LOST, UNKNOWN, UNREACHABLE)
 
 
 def is_at_work(state: WorkerState) -> bool:

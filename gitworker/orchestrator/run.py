@@ -183,11 +183,10 @@ class _Work:
 
     def tick(self) -> bool:
         """Look, decide, act; return whether the run is over."""
-        self.is_held_up = False
         settle(self.session)
         drain(self.session)
         start_notify_job(self.session)  # also for an agent whose sandbox has no network
-        self._end_landing()
+        self.is_held_up = waits = not self._end_landing()
         self.checks.take_ended()
         self._end_setups()
         self.chores.tick(starts=not self.interrupts.number)
@@ -198,7 +197,7 @@ class _Work:
                 self._act(action)
         for worker in self.plan.check:
             self.checks.begin(self.picture.slots[worker])
-        if self.plan.land:
+        if self.plan.land and not waits:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
         if self.plan.actions:
@@ -334,16 +333,21 @@ class _Work:
             self._say(f"{why}: no more agents are started, and those at work are stopped")
             stop_agents(self.session, self.picture, why=why, pauses=True)
 
-    def _end_landing(self) -> None:
-        """Take the results of an ended landing; a landing that moved the target allows another."""
+    def _end_landing(self) -> bool:
+        """Take the results of an ended landing; a landing that moved the target allows another.
+
+        Returns False if the next one has to wait until an obstacle passes by itself.
+        """
         if self.landing is None or not self.landing.has_ended():
-            return
+            return True
         refusals = self.landing.refusals()
         has_landed = len(refusals) < len(self.landing.workers)
         slots = [self.picture.slots.get(one) for one in self.landing.workers]
         keeps = any(slot is not None and slot.facts.is_elsewhere for slot in slots)
+        lasting = {name: one.reason for name, one in refusals.items() if not one.passes}
         self.landing = None
-        self.refusals.replace({} if has_landed else refusals, keeps=keeps and not has_landed)
+        self.refusals.replace({} if has_landed else lasting, keeps=keeps and not has_landed)
+        return has_landed or len(lasting) == len(refusals)
 
     def _end_setups(self) -> None:
         """Take the results of ended setups; the task of one that failed is left to a person."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.orchestrator.jobs.output_job import CommandJob
+from gitworker.orchestrator.rules_next import landing_passes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 VERIFIER = "verifier"
 
 
+class LandingRefusal(NamedTuple):
+    """Why a worker did not land; `passes`: the obstacle passes by itself."""
+
+    reason: str
+    passes: bool
+
+
 class LandJob(CommandJob):
     """A running `git worker land` of some workers."""
 
@@ -21,21 +29,22 @@ class LandJob(CommandJob):
         self.workers = tuple(workers)
         super().__init__(session.main_top, VERIFIER, "land", *workers)
 
-    def refusals(self) -> dict[str, str]:
-        """Return the reason for each worker that did not land; all of them if it was refused."""
+    def refusals(self) -> dict[str, LandingRefusal]:
+        """Return the refusal of each worker that did not land; of all if it was refused."""
         document = self.document()
         if "results" not in document:
-            reason = _words(document.get("error"))
-            return dict.fromkeys(self.workers, reason)
+            refusal = _refusal(document.get("error"))
+            return dict.fromkeys(self.workers, refusal)
         return {
-            str(one["worker"]): _words(one.get("error"))
+            str(one["worker"]): _refusal(one.get("error"))
             for one in document["results"]
             if not one["landed"]
         }
 
 
-def _words(error: object) -> str:
-    """Return an error of a JSON document in one line."""
+def _refusal(error: object) -> LandingRefusal:
+    """Return an error of a JSON document, with its message in one line."""
     if not isinstance(error, dict):
-        return "the landing was interrupted"
-    return " ".join(str(error.get("message", "")).split())
+        return LandingRefusal("the landing was interrupted", passes=False)
+    reason = " ".join(str(error.get("message", "")).split())
+    return LandingRefusal(reason, passes=landing_passes(str(error.get("code"))))

@@ -13,6 +13,7 @@ from typing import Any
 from gitworker import clock
 from gitworker.errors import (
     LOST,
+    UNKNOWN,
     UNREACHABLE,
     Conflict,
     GitWorkerError,
@@ -24,7 +25,6 @@ from gitworker.processes.jobs import start_job
 from gitworker.store.fleet.link_lock import is_held
 
 SOCKET = "link.sock"
-UNKNOWN = "fleet_unknown"
 START_WAIT_MS = 15_000
 START_AGAIN_MS = 500  # a link that has no lock after so long was killed
 ANSWER_WAIT_S = 30.0

@@ -1,13 +1,23 @@
 """`run` on several machines of one fleet."""
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 from tests.fleet.machines.machine import LIMIT_S, Machine, wait_for
 from tests.fleet.machines.work import Work, add_tasks, require_same_end, running
 
 Fleet = Callable[..., list[Machine]]
+WAITING_GIT = """\
+#!/bin/sh
+if tr '\\0' ' ' </proc/$PPID/cmdline | grep -q ' gitworker land '; then
+    touch {programs}/began
+    while test -e {programs}/held; do sleep 0.1; done
+fi
+exec {git} "$@"
+"""
 TASKS = [f"t{number}" for number in range(6)]
 
 
@@ -70,3 +80,40 @@ def test_the_work_of_a_silent_machine_lands(fleet: Fleet, tmp_path: Path) -> Non
     alpha.ok("status")
     wait_for(lambda: alpha.follows(beta))
     require_same_end([alpha, beta], ["t0", "t1"])
+
+
+def test_a_landing_without_the_fleet_is_tried_again(fleet: Fleet, tmp_path: Path) -> None:
+    """A run whose landing could not reach the fleet lands the work as soon as it can."""
+    (alpha,) = fleet("alpha")
+    work = Work(tmp_path)
+    add_tasks(alpha, ["t0"])
+    began = hold_landings(alpha, tmp_path / "programs")
+    with running(work, alpha) as (run,):
+        wait_for(began.exists)
+        alpha.wire.cut()
+        began.with_name("held").unlink()
+        wait_for(lambda: alpha.popen("pgrep", "-f", "gitworker land", stdout=-3).wait(LIMIT_S) == 1)
+        alpha.wire.mend()
+        assert run.wait(LIMIT_S) == 0
+    assert said(work, alpha, "landing command-1") == 2
+    require_same_end([alpha], ["t0"])
+
+
+def hold_landings(machine: Machine, programs: Path) -> Path:
+    """Let each landing wait at its first git; return the file that it makes then.
+
+    It goes on when the file `held` beside it is removed.
+    """
+    programs.mkdir()
+    (programs / "held").touch()
+    script = programs / "git"
+    script.write_text(WAITING_GIT.format(git=which("git"), programs=programs))
+    script.chmod(0o755)
+    machine.env["PATH"] = f"{programs}:{os.environ['PATH']}"
+    return programs / "began"
+
+
+def said(work: Work, machine: Machine, beginning: str) -> int:
+    """Return how many lines of a run begin with these words."""
+    lines = (work.seen / f"{machine.name}.out").read_text().splitlines()
+    return sum(line.startswith(beginning) for line in lines)

@@ -18,6 +18,7 @@ from gitworker.orchestrator.rules_next import (
     is_handed_in,
     is_ready,
     is_slot,
+    landing_passes,
     passes,
     prefix_of,
     slot_step,
@@ -303,6 +304,16 @@ def test_work_elsewhere_that_goes_on(
 def test_obstacles_that_pass(code: str, failures: int, passing: bool) -> None:
     """A limit and a lost connection pass, another command for a while, other obstacles do not."""
     assert passes(code, failures) is passing
+
+
+@pytest.mark.parametrize(
+    ("code", "passing"),
+    [("fleet_unreachable", True), ("fleet_unknown", True), ("fleet_lost", True), ("busy", True),
+     ("conflict", False), ("approval_withdrawn", False)],
+)  # fmt: skip
+def test_obstacles_to_a_landing_that_pass(code: str, passing: bool) -> None:
+    """A landing that could not reach the fleet or the database is tried again."""
+    assert landing_passes(code) is passing
 
 
 def test_the_work_of_a_silent_machine_lands_after_that_of_this_one() -> None:
