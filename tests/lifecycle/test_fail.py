@@ -1,5 +1,7 @@
 """fail, retries with their back-off, and recover."""
 
+import os
+
 import pytest
 
 from gitworker import clock
@@ -7,8 +9,14 @@ from gitworker.errors import Refused
 from gitworker.journal.sweep import sweep
 from gitworker.lifecycle.fail import fail, recover
 from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.stale_and_retry import expire_lost
+from gitworker.liveness.process_origin import this_origin
+from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.worker import WorkerEvent
+from gitworker.processes.table import find_start
 from gitworker.states.engine import InvalidTransition
+from gitworker.store.records.run_results import RunReportRow, record_report
+from gitworker.store.records.runs import begin_run
 from gitworker.workers.cancel import reset
 from tests.workers.world import World, unchanged
 
@@ -179,3 +187,22 @@ def went_stale(world: World, worker: str) -> None:
     with world.session().store.write() as writer:
         writer.run("workers.set_stale_from", worker=worker, stale_from="WORKING")
         advance(writer, world.worker(worker), WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")
+
+
+def test_a_run_that_has_ended_meanwhile_is_not_lost(world: World) -> None:
+    """An agent and a supervisor that ended as planned after somebody looked were not killed."""
+    world.working("auth", "login", {"a": "1\n"})
+    session, seen = world.session(), world.worker("auth")
+    process = (os.getpid(), find_start(os.getpid()))
+    with session.store.write() as writer:
+        run = begin_run(
+            writer, "auth", "login", command="agent", supervisor=process, process=process,
+            origin=this_origin(), now=clock.now_ms(),
+        )  # fmt: skip
+        record_report(writer, run.id, RunReportRow(outcome=RunOutcome.NOTHING))
+    assert not expire_lost(session, seen, reason="killed")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    with session.store.write() as writer:
+        record_report(writer, run.id, RunReportRow(outcome=None))
+    assert expire_lost(session, seen, reason="killed")
+    assert world.states("auth", "login") == ("FAILED", "READY")
