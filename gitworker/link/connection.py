@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 RETRY_MS = 2_000
 FRESH_MS = 10_000  # the link reports each five seconds, which shows that the connection lives
+STUCK_MS = 30_000
 POLL_MS = 900  # without notifications
 
 
@@ -56,6 +57,7 @@ class FleetConnection:
         self._server: FleetServer | None = None
         self._failure: Unavailable | None = None
         self._failed_ms = 0
+        self._lost_ms: int | None = None  # when the connection was lost
         self._read_ms = 0
         # A job has work: others have changed workers, or a hand-in was put off.
         self.is_behind = self._has_left_work()
@@ -106,6 +108,10 @@ class FleetConnection:
             for run in open_runs(self.replica)
             if is_local(origin_of(run), here)
         )
+
+    def is_stuck(self) -> bool:
+        """Return whether there has been no connection to the server for long."""
+        return self._lost_ms is not None and clock.monotonic_ms() - self._lost_ms >= STUCK_MS
 
     def has_news(self) -> bool:
         """Return whether another machine may have written; connect again if the time has come."""
@@ -323,7 +329,7 @@ class FleetConnection:
             raise _unreachable(error) from error
         if self._failure is not None:
             self.is_behind = True  # and what was put off meanwhile is due
-        self._failure = None
+        self._failure = self._lost_ms = None
         self._read_ms = 0
         return self._server
 
@@ -332,6 +338,7 @@ class FleetConnection:
             self._server.close()
         self._server = None
         self._failed_ms = clock.monotonic_ms()
+        self._lost_ms = self._failed_ms if self._lost_ms is None else self._lost_ms
         self._failure = error if isinstance(error, Unavailable) else None
         self.is_outdated = error.code == NEWER
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.errors import GitWorkerError
+from gitworker.errors import UNREACHABLE, GitWorkerError
 from gitworker.link.connection import FleetConnection
 from gitworker.link.outbox import publish_outbox
 from gitworker.processes.jobs import start_job
@@ -68,6 +68,7 @@ class Link:
         self._server_fd = -1
         self._clients: set[Client] = set()
         self._holder: Client | None = None
+        self._gives_way = False
         self._is_due = False  # a local change, which may be a message to publish
         self._waiting: deque[Client] = deque()
         self._last_use_ms = self._last_beat_ms = clock.monotonic_ms()
@@ -103,6 +104,8 @@ class Link:
         return min(most_s, self._waker.pause_s)
 
     def _is_done(self) -> bool:
+        if self._gives_way:
+            return True
         if self._connection.has_left() or not os.path.exists(self._connection.paths.database):
             return True
         if self._connection.is_outdated and not self._clients:
@@ -180,7 +183,7 @@ class Link:
                     continue
                 self._connection.begin()
             except GitWorkerError as error:
-                client.refuse(error)
+                self._refuse(client, error)
                 continue
             self._holder = client
             client.began_ms = clock.monotonic_ms()
@@ -211,6 +214,18 @@ class Link:
                 self._connection.catch_up()
             client.answer(**self._connection.state())
         except GitWorkerError as error:
+            self._refuse(client, error)
+
+    def _refuse(self, client: Client, error: GitWorkerError) -> None:
+        """Send an error; if there has long been no connection, let the client start another link.
+
+        That one may reach the server: this one may run in a sandbox without a network, or without
+        the variables of the client's environment.
+        """
+        if error.code == UNREACHABLE and self._connection.is_stuck():
+            self._gives_way = True
+            self._drop(client)
+        else:
             client.refuse(error)
 
     def _answer_rights(self, client: Client) -> None:

@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from fixtures.postgres import find_programs, run_server
+from tests.cli.forking import PROGRAM
 from tests.fleet.machines.machine import LIMIT_S, Machine, fleet_of, wait_for
 from tests.fleet.machines.work import Work, add_tasks, require_same_end, running
 
 Fleet = Callable[..., list[Machine]]
+OFFLINE = "the fleet cannot be reached"
 TASKS = [f"t{number}" for number in range(4)]
 # A machine reports its heartbeats every five seconds.
 IMPATIENT = {
@@ -121,6 +125,20 @@ def test_links_that_are_killed(fleet: Fleet, tmp_path: Path) -> None:
         assert [one.wait() for one in runs] == [0, 0]
     assert work.broken() == []
     require_same_end([alpha, beta], TASKS)
+
+
+@pytest.mark.slow
+def test_a_link_in_a_sandbox(fleet: Fleet) -> None:
+    """A link that has never reached the server gives way to one that a command outside starts."""
+    (alpha,) = fleet("alpha")
+    alpha.ok("status")
+    alpha.kill_link()
+    hide = f'mount -t tmpfs none {alpha.wire.directory} && exec {PROGRAM} "$@"'
+    sandbox = ("unshare", "--mount", "sh", "-c", hide, "sh", "status")
+    ended = alpha.popen(*sandbox, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert OFFLINE in ended.communicate(timeout=LIMIT_S)[1].decode()
+    assert OFFLINE in alpha.run("status").err
+    wait_for(lambda: OFFLINE not in alpha.run("status").err)
 
 
 def test_a_server_that_restarts(fleet: Fleet, tmp_path: Path) -> None:
