@@ -14,7 +14,7 @@ from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.rules import is_landed
 from gitworker.liveness.processes import occupants_of
-from gitworker.model.ids import Oid, TaskId
+from gitworker.model.ids import Oid, Ref, TaskId
 from gitworker.model.ref_names import BRANCHES, branch_of, ref_of
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing
@@ -121,7 +121,8 @@ def _require_copy(session: Session, worker: Worker, old: Oid) -> None:
     place = None
     with suppress(NotFound):
         place = find_checkout(session.git, worker.ref)
-    if known != old or place is not None:
+    # Without a record, the command that fetched it was killed before it could write one.
+    if place is not None or (known != old and not _was_fetched(session, worker.ref)):
         raise Conflict(
             f"{worker.branch} here is not the branch of {worker.worker_id} on {worker.elsewhere}",
             f"git worker fsck   # {place} has work that {worker.elsewhere} does not have"
@@ -181,9 +182,15 @@ def drop_copies(session: Session, worker: Worker) -> None:
         return
     wanted = [f"{BRANCHES}{worker.worker_id}/", *([worker.ref] if worker.branch else [])]
     for ref, tip in read_refs(session.git, wanted).items():
-        last = session.git.run("reflog", "-1", "--format=%gs", ref).text
-        if last.startswith(FETCHED) and find_checkout(session.git, ref, alone=False) is None:
+        is_free = find_checkout(session.git, ref, alone=False) is None
+        if is_free and _was_fetched(session, ref):
             delete_branch(session.git, ref, tip)
+
+
+def _was_fetched(session: Session, ref: Ref) -> bool:
+    """Return whether the reflog says that the last move of a branch was ours."""
+    last = session.git.run("reflog", "-1", "--format=%gs", ref).text
+    return last.startswith(FETCHED)
 
 
 def leave_former_place(session: Session, worker: Worker) -> None:

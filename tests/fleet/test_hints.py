@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.store.messages.mailbox import NewMessage, publish_message
+from gitworker.store.records.tips import forget_tips
 from tests.cli.kit import ok, run
 from tests.hints.following import note
 from tests.store.machines import Machine, psql
@@ -173,6 +174,27 @@ def test_a_branch_of_the_same_name(
     commit = world.git("commit-tree", "-p", "main", "-m", "mine", "main^{tree}")
     world.git("branch", "-f", "auth/login", str(commit).strip())
     assert "is not the branch of auth" in run(world.root, "diff", "auth").err
+
+
+def test_a_copy_that_was_not_recorded(
+    world: World, machine: Machine, location: str, tmp_path: Path
+) -> None:
+    """A copy of a branch follows the remote, also if its fetch was killed before the record."""
+    join(world, location)
+    world.spawn("auth", "login")
+    remote = add_remote(world, tmp_path)
+    world.git("push", "-q", "origin", "auth/login")
+    place = world.worker("auth").worktree
+    move_worker(world, location)
+    world.git("worktree", "remove", "--force", str(place))
+    world.git("branch", "-D", "auth/login")
+    ok(world.root, "diff", "auth")
+    with world.session().store.write_own() as writer:
+        forget_tips(writer, "refs/heads/auth/login")
+    commit = world.git("commit-tree", "-p", "main", "-m", "theirs", "main^{tree}")
+    world.git("push", "-q", str(remote), f"{commit}:refs/heads/auth/login")
+    ok(world.root, "diff", "auth")
+    assert world.tip("auth/login") == commit
 
 
 def test_a_push_that_fails(world: World, machine: Machine, location: str, tmp_path: Path) -> None:
