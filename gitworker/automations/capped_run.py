@@ -17,7 +17,7 @@ from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-LOOK_S = 2.0
+LOOK_S, SHORT_S = 2.0, 0.1  # the second: once it has closed its output, only its end is new
 CHUNK = 65_536
 KEPT_BYTES = 4 * OUTPUT_MAX  # of at most four bytes for each character
 
@@ -48,17 +48,19 @@ def run_capped(
     output, is_late = bytearray(), False
     poll = select.poll()
     poll.register(fd, select.POLLIN)
+    is_open = True
     try:
-        while not _has_ended(fd, output):
-            if is_running(pid, None) is False:
-                _has_ended(fd, output)  # the rest
-                break
-            poll.poll(int(LOOK_S * 1000))
+        while is_running(pid, None) is not False:
+            if is_open and _has_closed(fd, output):
+                is_open = False
+                poll.unregister(fd)  # it may go on without output
+            poll.poll(int((LOOK_S if is_open else SHORT_S) * 1000))
             look()
             if clock.monotonic_ms() >= until_ms and not is_late:
                 is_late = True
                 with suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
+        _has_closed(fd, output)  # the rest
     finally:
         os.close(fd)
     status = wait_job(pid)
@@ -66,7 +68,7 @@ def run_capped(
     return Ended(124 if is_late else status, text)
 
 
-def _has_ended(fd: int, output: bytearray) -> bool:
+def _has_closed(fd: int, output: bytearray) -> bool:
     """Read the output that is there; return whether the command has closed it."""
     try:
         while chunk := os.read(fd, CHUNK):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock
+from gitworker.automations.capped_run import run_capped
 from gitworker.automations.carry_out import carry_out
 from gitworker.automations.change import add, enable, remove
 from gitworker.automations.fire import FAR, fire_due, fire_now, life_of
@@ -358,3 +359,9 @@ def test_an_agent_over_its_tokens_is_stopped_at_work(world: World, tmp_path: Pat
     assert world.show("one", "auto-look/look") == "one"
     assert (world.path("auto-look") / "two").read_text() == "two\n"
     assert not (world.path("auto-look") / "late").exists()
+
+
+def test_a_command_without_output_has_a_limit(tmp_path: Path) -> None:
+    """A command that has closed its output and goes on is killed after its time limit."""
+    argv = ("/bin/sh", "-c", "exec >/dev/null 2>&1; exec sleep 1000")
+    assert run_capped(argv, cwd=str(tmp_path), variables={}, limit_s=0.5).status == 124
