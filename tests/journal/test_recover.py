@@ -13,7 +13,7 @@ from gitworker.journal.settle import settle
 from gitworker.journal.undo.undo import undo
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.workers.cancel import cancel
-from tests.workers.world import World, unchanged
+from tests.workers.world import World, unchanged, wait_until
 
 
 def lock_ref(world: World, ref: str) -> Path:
@@ -229,7 +229,8 @@ def test_one_landing_that_cannot_be_recorded(world: World) -> None:
     assert [type(one) for one in results] == [Landed, NotLanded, Landed]
     assert open_acts(world) == [("merge", "bob")]
     allow_rows(world, "landings")
-    assert [one.worker_id for one in recover_all(world.session()).ended] == ["bob"]
+    # A background job of the merge may have the lock, or have finished it.
+    wait_until(lambda: not recover_all(world.session()).left and open_acts(world) == [])
     assert world.states("bob", "t-bob") == ("COMPLETED", "COMPLETED")
 
 
