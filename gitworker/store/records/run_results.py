@@ -80,7 +80,9 @@ class RunReportRow(NamedTuple):
 
 
 class RunTally(NamedTuple):
-    """How many runs of a worker's task answered for its work, and how many a limit ended."""
+    """How many runs of a worker's task answered for its work, and how many of the last ones a
+    limit of the model's vendor ended.
+    """
 
     rounds: int
     limits: int

@@ -71,9 +71,14 @@ ORDER BY id LIMIT 1;
 SELECT seq, id, from_agent, payload, payload_ref FROM messages
 WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :limit;
 
--- name: tally — the runs of a worker's task that answered for its work, and those that a limit ended
+-- name: tally — the runs of a worker's task that answered for its work; the last ones at a limit
 SELECT COUNT(*) FILTER (WHERE outcome IN ('handed_in', 'sent_back')) AS rounds,
-    COUNT(*) FILTER (WHERE outcome = 'waiting') AS limits
+    COUNT(*) FILTER (
+        WHERE failure IN ('rate_limit', 'usage_limit') AND id > (
+            SELECT COALESCE(MAX(id), 0) FROM runs
+            WHERE worker_id = :worker AND task_id = :task AND outcome <> 'waiting'
+        )
+    ) AS limits
 FROM runs WHERE worker_id = :worker AND task_id = :task;
 
 -- name: of_task — the runs of a task, oldest first
