@@ -21,6 +21,7 @@ from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.states.worker_machine import state_words
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.records.runs import find_latest_run
 from gitworker.store.tasks import set_task_error, set_task_retry
 from gitworker.store.workers import (
     Worker,
@@ -43,16 +44,23 @@ def fail(
     reason: str,
     on_purpose: bool = False,
     agent_ending: str | None = None,
+    seen: Worker | None = None,
 ) -> Worker:
     """Record that the worker failed, with the reason; branch and worktree stay.
 
     After a failure on purpose a later heartbeat or commit does not resume it. `agent_ending` is
-    ERROR if its registered agent cannot do other tasks either.
+    ERROR if its registered agent cannot do other tasks either. With `seen`, nothing happens if the
+    worker has changed since, or if an agent has begun.
     """
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
         refuse_lost_task(reader, session, worker)
+        run = None if seen is None else find_latest_run(reader, worker.worker_id)
+    if seen is not None and worker.version != seen.version:
+        return worker
+    if run is not None and run.ended_at_ms is None:
+        return worker
     if has_failed(worker.state):
         session.report(Notice(f"worker {worker.worker_id} has failed already: nothing changed"))
         return worker

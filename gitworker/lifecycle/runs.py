@@ -8,7 +8,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.paths import unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.records.runs import Run, end_run
+from gitworker.store.records.runs import Run, end_run, is_ordered_to_end
 from gitworker.store.workers import find_worker
 
 SUPERVISOR_DIED = "its supervisor was killed, so its exit status is unknown"
@@ -50,9 +50,15 @@ def record_end(
 
 
 def settle_runs(session: Session, runs: Sequence[Run]) -> list[str]:
-    """Record the end of runs whose agent and supervisor have both ended; return their workers."""
+    """Record the end of runs whose agent and supervisor have both ended; return their workers.
+
+    A run whose agent was ordered to end after the caller read it is left to the process that gave
+    the order.
+    """
     with session.store.write() as writer:
         for run in runs:
+            if not run.why and is_ordered_to_end(writer, run):
+                continue
             reason = run.why or SUPERVISOR_DIED
             record_end(writer, run, status=None, reason=reason, duration_ms=None)
     names = [run.worker_id for run in runs]

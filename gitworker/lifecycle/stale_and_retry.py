@@ -12,6 +12,7 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.api import Writer
 from gitworker.store.records.run_results import find_run_result
+from gitworker.store.records.runs import find_latest_run, is_ordered_to_end
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import (
     Worker,
@@ -49,16 +50,19 @@ def expire_lost(session: Session, seen: Worker, *, reason: str) -> bool:
     """End the work of a worker whose agent and supervisor were killed; its task is READY again.
 
     Waits for no timeout: the caller knows that both have ended. Branch and worktree stay. Returns
-    False if another command has changed the worker meanwhile, or if its supervisor has recorded an
-    outcome before it ended. Raises InvalidTransition if its task does not allow it.
+    False if another command has changed the worker meanwhile, if its supervisor has recorded an
+    outcome before it ended, or if the agent was ordered to end. Raises InvalidTransition if its
+    task does not allow it.
     """
     try:
         with session.store.write() as writer:
             worker = find_worker(writer, seen.worker_id)
             if worker is None or worker.version != seen.version:
                 return False
-            run = find_run_result(writer, worker.worker_id, worker.task_id)
-            if run is not None and run.outcome is not None:
+            result = find_run_result(writer, worker.worker_id, worker.task_id)
+            run = find_latest_run(writer, worker.worker_id)
+            has_ended = result is not None and result.outcome is not None
+            if has_ended or (run is not None and is_ordered_to_end(writer, run)):
                 return False
             if not is_stale(worker.state):
                 set_stale_from(writer, worker.worker_id, worker.state)

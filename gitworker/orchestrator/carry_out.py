@@ -61,7 +61,8 @@ def carry_out(
         require_start(session, command, action, slot)
         standby.prepare(supervisor_environment())  # it loads while the worktree is made
     if action.step is Step.FAIL:
-        fail(session, action.worker, reason=_why_nothing(session, slot))
+        seen = None if slot is None else slot.worker
+        fail(session, action.worker, reason=_why_nothing(session, slot), seen=seen)
     elif action.step is Step.RECOVER:
         if slot is not None:
             expire_lost(session, slot.worker, reason=KILLED)

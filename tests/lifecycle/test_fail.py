@@ -9,6 +9,7 @@ from gitworker.errors import Refused
 from gitworker.journal.sweep import sweep
 from gitworker.lifecycle.fail import fail, recover
 from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.runs import settle_runs
 from gitworker.lifecycle.stale_and_retry import expire_lost
 from gitworker.liveness.process_origin import this_origin
 from gitworker.model.run_outcome import RunOutcome
@@ -16,7 +17,14 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.processes.table import find_start
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.records.run_results import RunReportRow, record_report
-from gitworker.store.records.runs import begin_run
+from gitworker.store.records.runs import (
+    Run,
+    begin_run,
+    claim_orphan,
+    end_run,
+    open_runs,
+    record_stop,
+)
 from gitworker.workers.cancel import reset
 from tests.workers.world import World, unchanged
 
@@ -189,16 +197,21 @@ def went_stale(world: World, worker: str) -> None:
         advance(writer, world.worker(worker), WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")
 
 
-def test_a_run_that_has_ended_meanwhile_is_not_lost(world: World) -> None:
-    """An agent and a supervisor that ended as planned after somebody looked were not killed."""
-    world.working("auth", "login", {"a": "1\n"})
-    session, seen = world.session(), world.worker("auth")
+def begin(world: World) -> Run:
+    """Record an open run of auth."""
     process = (os.getpid(), find_start(os.getpid()))
-    with session.store.write() as writer:
-        run = begin_run(
+    with world.session().store.write() as writer:
+        return begin_run(
             writer, "auth", "login", command="agent", supervisor=process, process=process,
             origin=this_origin(), now=clock.now_ms(),
         )  # fmt: skip
+
+
+def test_a_run_that_has_ended_meanwhile_is_not_lost(world: World) -> None:
+    """An agent and a supervisor that ended as planned after somebody looked were not killed."""
+    world.working("auth", "login", {"a": "1\n"})
+    session, seen, run = world.session(), world.worker("auth"), begin(world)
+    with session.store.write() as writer:
         record_report(writer, run.id, RunReportRow(outcome=RunOutcome.NOTHING))
     assert not expire_lost(session, seen, reason="killed")
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
@@ -206,3 +219,30 @@ def test_a_run_that_has_ended_meanwhile_is_not_lost(world: World) -> None:
         record_report(writer, run.id, RunReportRow(outcome=None))
     assert expire_lost(session, seen, reason="killed")
     assert world.states("auth", "login") == ("FAILED", "READY")
+
+
+def test_an_agent_that_was_ordered_to_end_is_not_lost(world: World) -> None:
+    """The end of an ordered agent is left to who gave the order, also if it came after a look."""
+    world.working("auth", "login", {"a": "1\n"})
+    session, seen, run = world.session(), world.worker("auth"), begin(world)
+    with session.store.write() as writer:
+        claim_orphan(writer, run.id, after=0)
+        record_stop(writer, run.id, why="enough", kill_at_mono_ms=None)
+    settle_runs(session, [run])
+    assert world.query("SELECT ended_at_ms FROM runs") == [(None,)]
+    assert not expire_lost(session, seen, reason="killed")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
+    settle_runs(session, open_runs(session.store))
+    assert world.query("SELECT reason FROM runs") == [("enough",)]
+
+
+def test_a_worker_that_goes_on_does_not_fail(world: World) -> None:
+    """Who saw an agent end fails neither its next agent nor work that was handed in since."""
+    world.working("auth", "login", {"a": "1\n"})
+    session, seen, run = world.session(), world.worker("auth"), begin(world)
+    assert fail(session, "auth", reason="nothing", seen=seen).state == "WORKING"
+    with session.store.write() as writer:
+        end_run(writer, run.id, status=0, reason="", now=clock.now_ms())
+    world.submit("auth")
+    assert fail(session, "auth", reason="nothing", seen=seen).state == "IN_REVIEW"
+    assert fail(session, "auth", reason="nothing", seen=world.worker("auth")).state == "FAILED"

@@ -49,13 +49,17 @@ class Run:
 
 
 class Orphan:
-    """The record of an agent without supervisor: the last order that was carried out, its end."""
+    """The record of an agent without supervisor: the last order that was carried out, its end.
 
-    __slots__ = ("after_seq", "kill_at_mono_ms")
+    `why` is the reason for which it is to end; empty if it is not.
+    """
 
-    def __init__(self, after_seq: int, kill_at_mono_ms: int | None) -> None:
+    __slots__ = ("after_seq", "kill_at_mono_ms", "why")
+
+    def __init__(self, after_seq: int, kill_at_mono_ms: int | None, why: str) -> None:
         self.after_seq = after_seq
         self.kill_at_mono_ms = kill_at_mono_ms
+        self.why = why
 
 
 class StoredOrder:
@@ -173,7 +177,15 @@ def orders_after(reader: Reader, worker: str, after: int, *, limit: int) -> list
 def find_orphan(reader: Reader, run: int) -> Orphan | None:
     """Return the record of an agent without supervisor, or None."""
     row = reader.row("orphans.of_run", run=run)
-    return None if row is None else Orphan(row["after_seq"], row["kill_at_mono_ms"])
+    if row is None:
+        return None
+    return Orphan(row["after_seq"], row["kill_at_mono_ms"], row["why"])
+
+
+def is_ordered_to_end(reader: Reader, run: Run) -> bool:
+    """Return whether a run's agent was ordered to end: who gave the order records its end, too."""
+    orphan = find_orphan(reader, run.id)
+    return orphan is not None and orphan.why != ""
 
 
 def claim_orphan(writer: Writer, run: int, *, after: int) -> bool:

@@ -38,12 +38,19 @@ from gitworker.store.records.landings import (
     record_landing,
 )
 from gitworker.store.records.reviews import find_review, record_review
+from gitworker.store.records.run_results import (
+    RunReportRow,
+    RunTally,
+    count_runs,
+    record_report,
+)
 from gitworker.store.records.runs import (
     begin_run,
     claim_orphan,
     end_run,
     find_latest_run,
     find_orphan,
+    is_ordered_to_end,
     open_runs,
     pass_order,
     record_stop,
@@ -201,13 +208,31 @@ def test_a_run_ends_once(store: Store) -> None:
     orphan = find_orphan(store, run.id)
     assert orphan is not None
     assert (found.pid, found.pid_ns, found.paused_at_ms, found.why) == (3, "ns", 4, "enough")
-    assert (orphan.after_seq, orphan.kill_at_mono_ms) == (8, 10)
+    assert (orphan.after_seq, orphan.kill_at_mono_ms, orphan.why) == (8, 10, "enough")
+    assert is_ordered_to_end(store, found)
     with store.write() as writer:
         assert end_run(writer, run.id, status=0, reason="", now=5)
         assert not end_run(writer, run.id, status=1, reason="", now=6)
     latest = find_latest_run(store, "w")
     assert latest is not None
     assert (open_runs(store), latest.ended_at_ms, find_orphan(store, run.id)) == ([], 5, None)
+
+
+def test_the_runs_that_a_limit_has_ended(store: Store) -> None:
+    """Limits count in a row, and a run that waited for an answer has met none."""
+    outcomes = (
+        ("waiting", "rate_limit"), ("handed_in", None), ("waiting", None), ("waiting", "rate_limit")
+    )  # fmt: skip
+    with store.write() as writer:
+        add_worker(writer, "w", 1)
+        for outcome, failure in outcomes:
+            run = begin_run(
+                writer, "w", "t", command="true", supervisor=(2, "s2"), process=(3, "s3"),
+                origin=HERE, now=1,
+            )  # fmt: skip
+            record_report(writer, run.id, RunReportRow(outcome=outcome, failure=failure))
+            end_run(writer, run.id, status=0, reason="", now=5)
+    assert count_runs(store, "w", "t") == RunTally(rounds=1, limits=1)
 
 
 def test_an_evicted_claim_is_lost(store: Store) -> None:
