@@ -11,6 +11,7 @@ from gitworker.agents.rounds.rules_rounds import AUTOMATIC, FIRST_PAUSE_S, pause
 from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
+from gitworker.model.run_outcome import BUDGET
 from gitworker.orchestrator.rules_next import (
     Action,
     Facts,
@@ -20,7 +21,6 @@ from gitworker.orchestrator.rules_next import (
     is_handed_in,
     is_ready,
     slot_owner,
-    was_stopped,
 )
 from gitworker.orchestrator.turns.crew import crew_of
 from gitworker.orchestrator.turns.read_queue import Queue, read_queue
@@ -30,10 +30,10 @@ from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.fleet.machines import landing_machines, place_in_fleet, silent_machines
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.records.run_results import RunResult, count_runs, find_run_result
-from gitworker.store.records.runs import Run, find_latest_run
+from gitworker.store.records.runs import Run, find_latest_run, is_ordered_to_end
 from gitworker.store.records.task_specs import find_task_spec
 from gitworker.store.scheduling.agents import all_registered
-from gitworker.store.scheduling.starts import find_spent
+from gitworker.store.scheduling.starts import find_spent, tokens_left
 from gitworker.store.tasks import StoredTask, find_task, next_retry_ms
 from gitworker.store.workers import Worker, all_workers, find_worker, workers_assigned_by
 
@@ -54,6 +54,7 @@ class Slot(NamedTuple):
     run: Run | None
     facts: SlotFacts
     test_commands: tuple[str, ...] = ()
+    waits_for_limit: bool = False
 
     def verified(self, verdicts: Mapping[str, tuple[int, bool]]) -> Slot:
         """Return the slot with the verdict of another agent on its present work, if it has one."""
@@ -194,10 +195,10 @@ def was_overtaken(session: Session, action: Action) -> bool:
 def _resuming(session: Session, slot: Slot, *, resumes: bool) -> Slot:
     """Return a slot whose limit ends after the quiet hours, or, without `resumes`, never.
 
-    This does not hold for a budget, which only a person changes.
+    This does not hold for a budget, which only a person changes, and not for questions.
     """
     end_ms = slot.facts.wait_until_ms
-    if end_ms is None or was_stopped(slot.facts.outcome):
+    if end_ms is None or not slot.waits_for_limit:
         return slot
     hours, text = session.settings.orchestrator_quiet_hours, clock.local_seconds(end_ms)
     minute = int(text[11:13]) * 60 + int(text[14:16])
@@ -219,6 +220,7 @@ def _slot(
     spec = None if task is None else find_task_spec(reader, task.id)
     commands = () if spec is None else spec.test_commands
     tally = count_runs(reader, worker.worker_id, worker.task_id)
+    limit_ms = _limit_end(result, tally.limits)
     facts = SlotFacts(
         worker.worker_id, worker.state, worker.task_id,
         task_status=None if task is None else task.status,
@@ -232,7 +234,7 @@ def _slot(
         waits_for_author=worker.waits_for_author,
         returned_by=worker.returned_by,
         rounds=tally.rounds,
-        wait_until_ms=_limit_end(result, tally.limits) or _question_end(reader, task),
+        wait_until_ms=limit_ms or _pause_end(reader, task, result),
         is_refused=refused.get(worker.worker_id) == worker.version,
         has_worktree=worker.worktree is not None,
         has_tests=bool(commands) and tested.get(worker.worker_id) != worker.version,
@@ -240,17 +242,22 @@ def _slot(
         has_tokens=task is None or find_spent(reader, task.id) is None,
         is_elsewhere=worker.elsewhere is not None,
     )  # fmt: skip
-    return Slot(worker, task, run, facts, commands)
+    return Slot(worker, task, run, facts, commands, waits_for_limit=limit_ms is not None)
 
 
 def _lives(reader: Reader, paths: StatePaths, run: Run) -> bool:
-    """Return whether the agent of a run is alive, or its supervisor still records its end."""
+    """Return whether the agent of a run is alive, or another process still records its end.
+
+    That is its supervisor, or without one the heartbeat daemon if the agent was ordered to end.
+    """
     if run.ended_at_ms is not None:
         return False
     if living_agent(reader, paths, run) is not None:
         return True
-    is_here = is_local(origin_of(run))
-    return is_here and is_running(run.supervisor_pid, run.supervisor_start) is True
+    if not is_local(origin_of(run)):
+        return False
+    has_supervisor = is_running(run.supervisor_pid, run.supervisor_start) is True
+    return has_supervisor or is_ordered_to_end(reader, run)
 
 
 def _limit_end(result: RunResult | None, limits: int) -> int | None:
@@ -262,12 +269,17 @@ def _limit_end(result: RunResult | None, limits: int) -> int | None:
     return ended + int(wait_s * 1000)
 
 
-def _question_end(reader: Reader, task: StoredTask | None) -> int | None:
-    """Return the time at which a task waits no longer for an answer; None if it has no limit."""
+def _pause_end(reader: Reader, task: StoredTask | None, result: RunResult | None) -> int | None:
+    """Return the time at which a task waits no longer, for an answer or tokens; None without one.
+
+    An agent that has stopped itself at its own limit would only reach it again: a person resumes
+    such a task, unless it has a budget, which bounds that.
+    """
     if task is None or not needs_no_heartbeat(task.status):
         return None
     if is_paused(task.status):
-        return task.resume_after_ms
+        is_own = result is not None and result.failure == BUDGET
+        return None if is_own and tokens_left(reader, task.id) is None else task.resume_after_ms
     ends = [
         one.asked_at_ms + one.timeout_ms
         for one in unanswered_questions(reader, task.id)

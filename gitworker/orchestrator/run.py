@@ -61,6 +61,8 @@ from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 
+KILLED_MAX = 3  # landings in a row that are killed before their work is left to a person
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -139,9 +141,9 @@ class _Work:
     """The state of one run; everything that must survive it is in the database."""
 
     __slots__ = (
-        "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up", "landing",
-        "lines", "mark", "order", "picture", "plan", "refusals", "scope", "session", "setups",
-        "skipped", "spending", "standby", "stopped", "unfit",
+        "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up",
+        "killed_landings", "landing", "lines", "mark", "order", "picture", "plan", "refusals",
+        "scope", "session", "setups", "skipped", "spending", "standby", "stopped", "unfit",
     )  # fmt: skip
 
     def __init__(
@@ -154,10 +156,11 @@ class _Work:
         self.stopped = False
         self.is_held_up = False
         self.landing: LandJob | None = None
+        self.killed_landings = 0  # in a row
         self.mark = LandingMark(session)
         self.chores = Chores(session, lands=order.lands)
         self.setups = Setups(session)
-        self.failures: Counter[str] = Counter()  # starts of each task that failed
+        self.failures: Counter[str] = Counter()  # starts of each task in a row that met a conflict
         self.skipped: dict[str, str] = {}  # tasks that could not start, with the reason
         self.unfit: dict[str, Obstacle] = {}  # tasks that no registered agent can take
         self.crew: tuple[str, ...] = ()  # the registered agents that could not
@@ -196,7 +199,8 @@ class _Work:
             for action in self.plan.actions:
                 self._act(action)
         for worker in self.plan.check:
-            self.checks.begin(self.picture.slots[worker])
+            if not self.checks.begin(self.picture.slots[worker]):
+                self.is_held_up = True
         if self.plan.land and not waits:
             self.landing = LandJob(self.session, self.plan.land)
             self._say(f"landing {', '.join(self.plan.land)}")
@@ -308,12 +312,13 @@ class _Work:
             if was_overtaken(self.session, action):
                 self.is_held_up = True
                 return
-            self.failures[action.task] += 1
+            self.failures[action.task] += error.code == Conflict.code
             if passes(error.code, self.failures[action.task]):
                 self.is_held_up = True
             elif not self.interrupts.number:
                 self._leave(action.task, error)
             return
+        self.failures.pop(action.task, None)
         self.begun += action.is_new
 
     def _stop_agents(self) -> None:
@@ -344,10 +349,14 @@ class _Work:
         has_landed = len(refusals) < len(self.landing.workers)
         slots = [self.picture.slots.get(one) for one in self.landing.workers]
         keeps = any(slot is not None and slot.facts.is_elsewhere for slot in slots)
-        lasting = {name: one.reason for name, one in refusals.items() if not one.passes}
+        self.killed_landings = self.killed_landings + 1 if self.landing.was_killed() else 0
+        is_repeated = 0 < self.killed_landings < KILLED_MAX
+        lasting = {
+            name: one.reason for name, one in refusals.items() if not (one.passes or is_repeated)
+        }
         self.landing = None
         self.refusals.replace({} if has_landed else lasting, keeps=keeps and not has_landed)
-        return has_landed or len(lasting) == len(refusals)
+        return has_landed or not any(one.passes for one in refusals.values())
 
     def _end_setups(self) -> None:
         """Take the results of ended setups; the task of one that failed is left to a person."""

@@ -74,3 +74,11 @@ def test_the_named_command_must_be_one_that_ran(world: World, lies: bool) -> Non
     flaws = [one["message"] for one in world.messages("log") if one.get("event") == "qa_no_verdict"]
     wanted = "no valid verdict by own: it names a command that it did not run"
     assert flaws == ([wanted] if lies else [])
+
+
+def test_the_verifying_agent_waits_for_its_turn(world: World) -> None:
+    """At the limit of agents it starts as soon as another one has ended."""
+    world.git("config", "worker.agents.limits", "command=1")
+    for task in ("t1", "t2"):
+        add(world, task, verify=VerificationType.QA_AGENT)
+    assert results(carry(world, agents=1)) == {"t1": "landed", "t2": "landed"}

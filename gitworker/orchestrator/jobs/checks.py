@@ -10,7 +10,7 @@ from gitworker.orchestrator.carry_out import require_start, wished_agent
 from gitworker.orchestrator.jobs.check_job import CheckJob
 from gitworker.orchestrator.jobs.land_job import VERIFIER
 from gitworker.orchestrator.jobs.qa_job import QaJob
-from gitworker.orchestrator.rules_next import Action, Step
+from gitworker.orchestrator.rules_next import PASSING, Action, Step
 from gitworker.progress import Notice
 from gitworker.review.comments.send import reject
 
@@ -42,12 +42,15 @@ class Checks:
         self.tested: dict[str, int] = {}
         self.verified: dict[str, tuple[int, bool]] = {}
 
-    def begin(self, slot: Slot) -> None:
-        """Start the tests of a task, or after them the agent that is to verify it."""
+    def begin(self, slot: Slot) -> bool:
+        """Start the tests of a task, or after them the agent that is to verify it.
+
+        Returns False if that agent cannot start now, but later, for example at a limit of agents.
+        """
         if slot.facts.has_tests:
             self._begin_tests(slot)
-        else:
-            self._begin_agent(slot)
+            return True
+        return self._begin_agent(slot)
 
     def take_ended(self) -> None:
         """Take the results of ended checks; a failure goes back to the author with its output."""
@@ -72,7 +75,7 @@ class Checks:
         self.running[worker.worker_id] = job
         self._say(f"testing {worker.task} ({worker.worker_id})")
 
-    def _begin_agent(self, slot: Slot) -> None:
+    def _begin_agent(self, slot: Slot) -> bool:
         worker, task = slot.worker, slot.worker.task
         try:
             command = wished_agent(self._session, self._command, task, worker=worker.worker_id)
@@ -80,11 +83,14 @@ class Checks:
             require_start(self._session, command, check, slot)
             job = QaJob(self._session, worker, command.name, command.words)
         except GitWorkerError as error:
+            if error.code in PASSING:
+                return False
             self.verified[worker.worker_id] = (worker.version, False)
             self._say(f"{task} could not be verified: {error.message}")
-            return
+            return True
         self.running[worker.worker_id] = job
         self._say(f"another agent verifies {task} ({worker.worker_id})")
+        return True
 
     def _verdict(self, worker: str, job: QaJob) -> str | None:
         """Record the verdict of an agent; return the reason for which it rejected the work."""

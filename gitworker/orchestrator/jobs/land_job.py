@@ -29,6 +29,10 @@ class LandJob(CommandJob):
         self.workers = tuple(workers)
         super().__init__(session.main_top, VERIFIER, "land", *workers)
 
+    def was_killed(self) -> bool:
+        """Return whether it ended without a result."""
+        return not self.document()
+
     def refusals(self) -> dict[str, LandingRefusal]:
         """Return the refusal of each worker that did not land; of all if it was refused."""
         document = self.document()
