@@ -19,7 +19,7 @@ from gitworker.observe.usage_limit import find_limit
 from gitworker.observe.workers.rules_worker import is_taken
 from gitworker.progress import Notice
 from gitworker.states.worker_machine import state_words
-from gitworker.store.attention.questions import find_question
+from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.messages.inboxes import newest_verdict, unanswered_messages
 from gitworker.store.records.landings import find_landing
 from gitworker.store.records.runs import find_latest_run
@@ -193,7 +193,11 @@ def _find_question(session: Session, reader: Reader, worker: Worker) -> Question
         if is_own and message.type == MessageType.QUESTION:
             item = message_item(message, blobs=session.paths.blobs)
             asked = find_question(reader, message.id)
-            command = f"git worker reply {worker.worker_id} <text>" if asked else item.command
+            command = item.command
+            if asked is not None:
+                command = f"git worker reply {worker.worker_id} <text>"
+                if len(unanswered_questions(reader, worker.worker_id)) > 1:
+                    command = f"git worker reply -q {asked.id} {worker.worker_id} <text>"
             return Question(item.text, str(command))
     return None
 

@@ -51,8 +51,12 @@ CASES = {
     "inbox": Case(asks, W + "inbox --json", REPLY),
     "inbox-several": Case(asks_twice, W + "inbox --json", W + "reply -q {} {} <text>"),
     "status": Case(asks, W + "status --json", REPLY),
+    "status-several": Case(asks_twice, W + "status --json", W + "reply -q {} {} <text>"),
     "questions": Case(asks, W + "questions --json", REPLY),
     "wait": Case(asks, W + "wait auth --timeout 0", REPLY, instead=True),
+    "wait-several": Case(
+        asks_twice, W + "wait auth --timeout 0", W + "reply -q {} {} <text>", instead=True
+    ),
     "wait-of-another": Case(asks, W + "--as docs wait auth --timeout 0", REPLY, instead=True),
     "option": Case(chooses, W + "reply auth blue", W + "reply {} {}", instead=True),
     "several": Case(asks_twice, W + "reply auth 1", W + "reply -q {} {} <text>", instead=True),

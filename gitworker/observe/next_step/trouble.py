@@ -106,7 +106,10 @@ def find_open_question(
     if not found:
         return None
     words = f"asks: {one_line(found[0].shown)}"
-    return Trouble("question", words, f"git worker reply {worker} <text>")
+    command = f"git worker reply {worker} <text>"
+    if len(found) > 1:
+        command = f"git worker reply -q {found[0].id} {worker} <text>"
+    return Trouble("question", words, command)
 
 
 def find_stopped_rebase(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:
