@@ -20,8 +20,8 @@ LISTED = (  # those that wait for a person, at work, to come, ended
 # The last error of such a task is of an earlier attempt.
 GOING_ON = frozenset(
     {
-        TaskStatus.ASSIGNED, TaskStatus.IN_PROGRESS, TaskStatus.VERIFYING,
-        TaskStatus.AWAITING_APPROVAL, TaskStatus.COMPLETED,
+        TaskStatus.ASSIGNED, TaskStatus.IN_PROGRESS, TaskStatus.WAITING_INPUT, TaskStatus.PAUSED,
+        TaskStatus.VERIFYING, TaskStatus.AWAITING_APPROVAL, TaskStatus.COMPLETED,
     }
 )  # fmt: skip
 ASSIGNABLE = frozenset({TaskStatus.DEFINED, TaskStatus.READY, *STOPPED})

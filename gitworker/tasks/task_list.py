@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.model.task_spec import OpenNeed
-from gitworker.observe.next_step.next_command import read_next_steps, read_worker_refs
+from gitworker.observe.next_step.next_command import (
+    NextStep,
+    read_next_steps,
+    read_worker_refs,
+)
 from gitworker.observe.text import NOTHING, column_widths, listing, one_line, table
 from gitworker.observe.text_width import width_of
 from gitworker.observe.workers.returned import returned_text, returned_work
@@ -94,7 +98,7 @@ def read_tasks(
             landers: dict[str, str] = {one.task_id: one.worker_id for one in all_landings(reader)}
         else:
             landers = landed_by(reader, [row.id for row in rows if _was_left(row, workers)])
-        commands = _commands(session, reader, rows, workers)
+        steps = _next_steps(session, reader, rows, workers)
         return TaskList(
             tuple(
                 _listed(
@@ -102,7 +106,7 @@ def read_tasks(
                     workers.get(task.id),
                     landers.get(task.id),
                     tuple(open_needs.get(task.id, ())),
-                    command=commands.get(task.id),
+                    step=steps.get(task.id),
                 )  # fmt: skip
                 for task in rows
             ),
@@ -111,10 +115,10 @@ def read_tasks(
         )  # fmt: skip
 
 
-def _commands(
+def _next_steps(
     session: Session, reader: Reader, rows: Sequence[TaskRow], workers: Mapping[str, Worker]
-) -> dict[str, str]:
-    """Return the next command of the worker of each task that has one and has not ended."""
+) -> dict[str, NextStep]:
+    """Return the next step of the worker of each task that has one and has not ended."""
     wanted: dict[str, str] = {
         workers[task.id].worker_id: task.id
         for task in rows
@@ -123,7 +127,7 @@ def _commands(
     shown = [row for row in read_worker_rows(reader) if row.worker_id in wanted]
     refs = read_worker_refs(session, shown)
     steps = read_next_steps(session, reader, shown, refs, actor=session.actor)
-    return {wanted[worker]: step.command for worker, step in steps.items()}
+    return {wanted[worker]: step for worker, step in steps.items()}
 
 
 def _was_left(task: TaskRow, workers: Mapping[str, Worker]) -> bool:
@@ -188,9 +192,11 @@ def _listed(
     lander: str | None,
     waits_for: tuple[OpenNeed, ...],
     *,
-    command: str | None,
+    step: NextStep | None,
 ) -> ListedTask:
-    if command is None:
+    if step is not None:
+        command: str | None = step.command
+    else:
         command = next_without_worker(
             task.id,
             task.status,
@@ -201,11 +207,13 @@ def _listed(
     holder = worker.worker_id if worker else task.assigned_agent_id or lander
     return ListedTask(
         task.id, task.title, task.status, task.status_changed_at_ms,
-        holder, command, _reason(task, worker, waits_for), waits_for, task.project_id,
+        holder, command, _reason(task, worker, waits_for, step=step), waits_for, task.project_id,
     )  # fmt: skip
 
 
-def _reason(task: TaskRow, worker: Worker | None, waits_for: Sequence[OpenNeed]) -> str:
+def _reason(
+    task: TaskRow, worker: Worker | None, waits_for: Sequence[OpenNeed], *, step: NextStep | None
+) -> str:
     """Return why a task has stopped, or why its work came back; "" if it goes on."""
     if waits_for:
         return f"waits for {blocked_by_text(waits_for)}"
@@ -214,4 +222,6 @@ def _reason(task: TaskRow, worker: Worker | None, waits_for: Sequence[OpenNeed])
     returned = returned_work(worker) if worker and is_returned(worker.state) else None
     if returned is not None and not has_ended(task.status):
         return returned_text(returned)
+    if step is not None and step.trouble is not None:
+        return step.trouble.words
     return (task.last_error or "") if shows_error(task.status) else ""

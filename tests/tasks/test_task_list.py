@@ -1,7 +1,14 @@
 """`task list`: the order of the tasks, and a page of them."""
 
+from contextlib import suppress
+
+from gitworker.errors import Conflict
 from gitworker.model.task import TaskStatus
+from gitworker.review.comments.send import reject
+from gitworker.service.service import open_repository
+from gitworker.store.tasks import set_task_error
 from gitworker.tasks.task_list import json_tasks, read_tasks, render_tasks
+from gitworker.tasks.views.task_facts import read_why
 from gitworker.workers.cancel import cancel
 from tests.tasks.test_queue import add
 from tests.workers.world import World
@@ -54,3 +61,18 @@ def test_commands_are_never_cut(world: World) -> None:
     assert lines[0].split() == ["TASK", "STATUS", "WORKER", "REASON"]
     commands = [line.strip() for line in lines[2::2]]
     assert commands == ["→ git worker approve ui", "→ git worker spawn '<worker>' free"]
+
+
+def test_work_that_does_not_go_on_by_itself(world: World) -> None:
+    """`task why` and the list name the reason for which nothing runs, and not an older error."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="More")
+    why = read_why(world.session(), "login")
+    assert why.reason == "its work came back: changes requested: More (worker auth)"
+    world.working("ui", "menu", {"b": "1\n"})
+    with world.session().store.write() as writer:
+        set_task_error(writer, "menu", "an older error")
+    with suppress(Conflict):
+        open_repository(str(world.root), identity="ui").ask("Which?", wait_s=0)
+    found = {one.task: one.reason for one in read_tasks(world.session()).tasks}
+    assert found == {"login": "changes requested: More", "menu": "asks: Which?"}

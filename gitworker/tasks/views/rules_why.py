@@ -36,7 +36,8 @@ class TaskFacts(NamedTuple):
     `closed` is why its project starts no task. `meets` is a running task that may change the same
     paths, `refusal` the limit that forbids its start, or the lack of an agent, `limit` the one for
     which it is paused. `lands_in` are the branch of its workstream and the workstream, if the task
-    lands on that branch, which has not landed itself yet.
+    lands on that branch, which has not landed itself yet. `halt` is why its worker does not go on
+    by itself: its work came back, or its agent has ended.
     """
 
     task: str
@@ -52,6 +53,7 @@ class TaskFacts(NamedTuple):
     refusal: Why | None = None
     limit: Why | None = None
     lands_in: tuple[str, str] | None = None
+    halt: str = ""
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -151,6 +153,8 @@ def _is(status: TaskStatus | None) -> str:
 
 def _of_worker(facts: TaskFacts) -> str:
     words = PHRASES[facts.status]
+    if facts.halt and facts.status is S.IN_PROGRESS:
+        words = facts.halt
     if facts.worker is None or has_ended(facts.status):
         return words
     return f"{words} (worker {facts.worker})"

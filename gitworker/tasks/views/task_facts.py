@@ -12,9 +12,11 @@ from gitworker.observe.next_step.next_command import read_next_command
 from gitworker.observe.next_step.trouble import find_open_question
 from gitworker.observe.text import age_text, one_line
 from gitworker.observe.usage_limit import find_hold
-from gitworker.observe.workers.rules_worker import may_wait_for_limit
+from gitworker.observe.workers.returned import returned_text, returned_work
+from gitworker.observe.workers.rules_worker import end_text, may_wait_for_limit
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
+from gitworker.store.records.screens import load_worker_row
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.scheduling.projects import find_project
@@ -122,7 +124,17 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
         closed_by(project) if project else None,
         limit=limit,
         lands_in=_lands_in(reader, stored),
+        halt="" if worker is None else _find_halt(reader, worker),
     )  # fmt: skip
+
+
+def _find_halt(reader: Reader, worker: Worker) -> str:
+    """Return why a worker does not go on by itself; empty if it does."""
+    returned = returned_work(worker)
+    if worker.waits_for_author and returned is not None:
+        return f"its work came back: {returned_text(returned, with_log=False)}"
+    end = load_worker_row(reader, worker.worker_id).agent_end
+    return "" if end is None else end_text(end)
 
 
 def _find_hold(reader: Reader, worker: Worker, stored: StoredTask) -> Why | None:

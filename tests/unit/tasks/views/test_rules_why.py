@@ -26,6 +26,10 @@ NEXT = "git worker show w"
             TaskFacts("a", S.IN_PROGRESS, worker="w", next_command=NEXT),
             "it is running (worker w)", NEXT,
         ),
+        (
+            TaskFacts("a", S.IN_PROGRESS, worker="w", next_command=NEXT, halt="its agent ended"),
+            "its agent ended (worker w)", NEXT,
+        ),
         (TaskFacts("a", S.COMPLETED, worker="w"), "it has landed", None),
         (
             TaskFacts("a", S.COMPLETED, lands_in=("ws/group", "group")),
