@@ -213,7 +213,7 @@ def _merge(here: Git, step: TargetMove, *, worktree: str, changes: tuple[Change,
         cause = find_cause(done.complaint, worktree)
         because = "" if cause is None else f": {cause.message}"
         raise Refused(
-            f"git could not fast-forward {step.name} in {worktree}; nothing was changed{because}",
+            f"git could not fast-forward {step.name} in {worktree}, which is unchanged{because}",
             f"git -C {quoted(worktree)} status" if cause is None else cause.hint,
             code="merge_refused",
             detail=done.complaint,
