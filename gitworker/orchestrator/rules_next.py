@@ -195,6 +195,13 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     return AFTER_RUN.get(slot.outcome, Step.FAIL)
 
 
+def is_out_of_rounds(slot: SlotFacts, limits: Limits) -> bool:
+    """Return whether work that came back is left to a person, since its rounds are used up."""
+    is_free = not (slot.lives or slot.is_setting_up or slot.is_elsewhere)
+    comes_back = slot.waits_for_author and slot.returned_by in AUTOMATIC
+    return is_free and comes_back and slot.rounds > limits.rounds
+
+
 def wants_agent(slot: SlotFacts) -> bool:
     """Return whether another agent is to verify the work of a slot, and none has yet."""
     return slot.verification is VerificationType.QA_AGENT and slot.is_verified is None

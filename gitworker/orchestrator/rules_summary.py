@@ -91,7 +91,8 @@ class TaskResult(NamedTuple):
         words = VERBS.get(self.result, f"is {self.result}")
         worker = f" ({self.worker})" if self.worker else ""
         detail = f": {self.detail}" if self.detail else ""
-        return f"{self.task} {words}{worker}{detail}"
+        answer = f": {reply_command(self.task)}" if self.detail.startswith(ASKS) else ""
+        return f"{self.task} {words}{worker}{detail}{answer}"
 
 
 WORDS: Mapping[Step, str] = MappingProxyType(
@@ -142,6 +143,11 @@ def action_text(action: Action, *, sets_up: bool = False) -> str:
     if sets_up:
         return f"setting up the worktree of {action.worker} for {action.task}"
     return WORDS[action.step].format(worker=action.worker, task=action.task)
+
+
+def reply_command(task: str) -> str:
+    """Return the command that answers the question of a task's agent."""
+    return f"git worker reply {task} <text>"
 
 
 def is_news(result: TaskResult) -> bool:
@@ -208,7 +214,7 @@ def next_command(
     found = {one.result: one for one in reversed(list(results))}
     asking = next((one for one in results if one.detail.startswith(ASKS)), None)
     if asking is not None:
-        return f"git worker reply {asking.task} <text>"
+        return reply_command(asking.task)
     if Result.REVIEW in found:
         worker = found[Result.REVIEW].worker if lands else None
         return f"git worker land {worker or '--all'}"

@@ -46,6 +46,7 @@ from gitworker.orchestrator.rules_next import (
     Limits,
     Plan,
     decide,
+    is_out_of_rounds,
     passes,
 )
 from gitworker.orchestrator.rules_summary import WORDS, action_text, is_news
@@ -58,6 +59,7 @@ from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
+from gitworker.rules_text import count_text
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 
@@ -261,6 +263,11 @@ class _Work:
             is_landing=self.landing is not None, checking=frozenset(self.checks.running)
         )
         self.plan = decide(facts, limits, agent=self.order.agent or "", now=clock.now_ms())
+        for slot in facts.slots:
+            key = f"rounds of {slot.worker} on {slot.task}"
+            if is_out_of_rounds(slot, limits) and key not in self.lines:
+                self.lines[key] = used = f"all {count_text(limits.rounds, 'round')} of it are used"
+                self._say(f"{slot.task} waits for a person, {used}: git worker show {slot.worker}")
         is_active = not (self.plan.is_over or self.plan.is_awaiting)
         self.mark.set(lands=self.order.lands and is_active)
 

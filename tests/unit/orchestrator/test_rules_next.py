@@ -16,6 +16,7 @@ from gitworker.orchestrator.rules_next import (
     is_at_work,
     is_free,
     is_handed_in,
+    is_out_of_rounds,
     is_ready,
     is_slot,
     landing_passes,
@@ -101,6 +102,17 @@ def test_tasks_start_in_their_order_as_far_as_slots_are_free() -> None:
         Action(Step.START, "command-4", "c", is_new=True),
     )
     assert (plan.running, plan.is_over) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_out"),
+    [({}, True), ({"rounds": 3}, False), ({"lives": True}, False), ({"is_elsewhere": True}, False),
+     ({"returned_by": "withdrawn"}, False), ({"waits_for_author": False}, False)],
+)  # fmt: skip
+def test_work_without_rounds_is_left_to_a_person(facts: dict[str, object], *, is_out: bool) -> None:
+    """Work that came back after its last round waits, unless an agent still works on it."""
+    back = slot(W.WORKING, waits_for_author=True, returned_by="verify_failed", rounds=4)
+    assert is_out_of_rounds(back._replace(**facts), LIMITS) is is_out
 
 
 def test_work_that_has_begun_comes_first() -> None:

@@ -40,6 +40,8 @@ S = TaskStatus
             "t has failed: it crashed; tried again at 9:00"),
         (TaskFacts("t", S.BLOCKED), "t has failed: no attempts are left"),
         (TaskFacts("t", S.PAUSED, limit="usage limit"), "t waits: usage limit"),
+        (TaskFacts("t", S.WAITING_INPUT, question="asks: Why?"),
+            "t waits: asks: Why?: git worker reply t <text>"),
         (TaskFacts("t", S.WAITING_INPUT), "t waits: its agent has not read the answer yet"),
         (TaskFacts("t", S.CANCELLED), "t is cancelled"),
     ],
