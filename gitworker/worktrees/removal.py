@@ -286,14 +286,18 @@ def remove(
 
 def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> RemovedWorktree:
     worker = load_worker(writer, operation.worker_id)
-    if operation.kind in EVENTS:
+    data = operation.payload(RemovalData)
+    # After a kill, another machine may have taken the worker over or given it its next task.
+    is_ours = worker.task_id == operation.task_id
+    is_ours &= data.worktree is None or worker.elsewhere is None
+    ends = operation.kind in EVENTS and is_ours
+    if ends:
         worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
         release_task(writer, worker)
         clear_assignment(writer, worker.worker_id)
-    elif worker.task_id == operation.task_id:  # the worker may have its next task by now
+    elif is_ours or worker.elsewhere is not None:
         set_worktree(writer, worker.worker_id, None, admin_dir=None)
-    data = operation.payload(RemovalData)
-    if operation.kind in EVENTS:
+    if ends:
         publish_end(writer, operation, rescue=data.rescue)
     elif data.dirty and data.rescue:
         publish_left_out(writer, operation, rescue=data.rescue)

@@ -94,6 +94,8 @@ def _move_back(session: Session, done: Operation) -> None:
 def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
     worker = load_worker(writer, done.worker_id)
     data = done.payload(ApproveData)
+    if worker.task_id != done.task_id:  # after a kill, another machine gave it its next task
+        return
     if is_approved(worker.state):
         advance(
             writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,

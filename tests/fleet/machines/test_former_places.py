@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.fleet.machines.machine import Machine, wait_for
 
 Fleet = Callable[..., list[Machine]]
@@ -32,6 +34,30 @@ def test_a_worker_that_another_machine_cancels(fleet: Fleet) -> None:
     alpha.ok("task", "restart", "login")
     alpha.ok("spawn", "auth", "login")
     assert not (place / "b.txt").exists()
+
+
+@pytest.mark.parametrize("verb", ["cancel", "reset"])
+def test_an_interrupted_end_leaves_a_later_task(fleet: Fleet, verb: str) -> None:
+    """A machine that was killed while it ended a task does not end the next one of the worker."""
+    alpha, beta = fleet("alpha", "beta")
+    alpha.ok("spawn", "auth", "login")
+    alpha.ok("fail", "auth", "-m", "no")
+    killed = alpha.run(verb, "auth", env={"GITWORKER_CRASH_AT": f"{verb}.branch"})
+    assert killed.status in (-9, 137), killed
+    alpha.crash()
+    beta.ok(verb, "auth")
+    beta.ok("spawn", "auth", "menu")
+    beta.commit("auth", "Add b", {"b.txt": "x\n"})
+    place = Path(beta.ok("path", "auth"))
+    alpha.boot()
+    alpha.ok("status")
+    assert alpha.query("SELECT COUNT(*) FROM operations WHERE status = 'open'") == [(0,)]
+    beta.ok("status")
+    assert beta.query("SELECT state, task_id FROM workers") == [("WORKING", "menu")]
+    assert beta.query("SELECT status FROM tasks WHERE id = 'menu'") == [("IN_PROGRESS",)]
+    assert (place / "b.txt").exists()
+    assert alpha.ok("fsck")
+    assert beta.ok("fsck")
 
 
 def test_a_branch_of_a_person_in_a_freed_worktree(fleet: Fleet) -> None:
