@@ -2,13 +2,13 @@
 
 from gitworker import clock
 from gitworker.bus.publish import log_message, publish
-from gitworker.errors import LOST, UNKNOWN, UNREACHABLE, GitWorkerError
+from gitworker.errors import BUSY, LOST, UNKNOWN, UNREACHABLE, GitWorkerError
 from gitworker.session import Session
 from gitworker.store.fleet.machines import PutOffHandIn, forget_hand_in, put_off_hand_ins
 from gitworker.workers.submit import Submission, submit
 
-# The codes of a connection that is lost, or was lost during the hand-in: it is tried again.
-PASSING = (UNREACHABLE, LOST, UNKNOWN)
+# The codes of a connection that is lost, or of a lock that another machine has: it is tried again.
+PASSING = (BUSY, UNREACHABLE, LOST, UNKNOWN)
 
 
 def make_hand_ins(session: Session) -> None:
