@@ -59,7 +59,6 @@ from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
-from gitworker.rules_text import count_text
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.verify.trust import require_trusted
 
@@ -266,8 +265,8 @@ class _Work:
         for slot in facts.slots:
             key = f"rounds of {slot.worker} on {slot.task}"
             if is_out_of_rounds(slot, limits) and key not in self.lines:
-                self.lines[key] = used = f"all {count_text(limits.rounds, 'round')} of it are used"
-                self._say(f"{slot.task} waits for a person, {used}: git worker show {slot.worker}")
+                self.lines[key] = why = f"{slot.task} waits for a person, since no round is left"
+                self._say(f"{why}: git worker show {slot.worker}")
         is_active = not (self.plan.is_over or self.plan.is_awaiting)
         self.mark.set(lands=self.order.lands and is_active)
 
