@@ -9,6 +9,8 @@ HAS_LEFT = "fleet_left"
 BUSY = "busy"  # the code if another program has the lock for too long
 LOST = "fleet_lost"  # the code if the connection to the fleet was lost and nothing was written
 UNKNOWN = "fleet_unknown"  # the code if a write was sent, and its answer was lost
+# The codes of a store that could not be reached just now: a repeated command may reach it.
+OUT_OF_REACH = frozenset({BUSY, LOST, UNKNOWN, UNREACHABLE})
 NEEDS_LINK = "needs_link"  # the code of a hot verb that must run again by way of the link
 READ_ONLY = "Read-only file system"  # the untranslated text of EROFS, from the system and from git
 

@@ -2,13 +2,10 @@
 
 from gitworker import clock
 from gitworker.bus.publish import log_message, publish
-from gitworker.errors import BUSY, LOST, UNKNOWN, UNREACHABLE, GitWorkerError
+from gitworker.errors import OUT_OF_REACH, GitWorkerError
 from gitworker.session import Session
 from gitworker.store.fleet.machines import PutOffHandIn, forget_hand_in, put_off_hand_ins
 from gitworker.workers.submit import Submission, submit
-
-# The codes of a connection that is lost, or of a lock that another machine has: it is tried again.
-PASSING = (BUSY, UNREACHABLE, LOST, UNKNOWN)
 
 
 def make_hand_ins(session: Session) -> None:
@@ -25,7 +22,7 @@ def make_hand_ins(session: Session) -> None:
             if done.is_put_off:
                 return
         except GitWorkerError as error:
-            if error.code in PASSING:
+            if error.code in OUT_OF_REACH:
                 return
             _report(session, one, error)
         forget_hand_in(session.store, one)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
-from gitworker.errors import BUSY, LOST, UNKNOWN, UNREACHABLE, Conflict
+from gitworker.errors import BUSY, LOST, OUT_OF_REACH, UNREACHABLE, Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
@@ -277,7 +277,7 @@ def passes(code: str, failures: int) -> bool:
 
 def landing_passes(code: str) -> bool:
     """Return whether the obstacle to a landing passes by itself, so that it is tried again."""
-    return code in (BUSY, LOST, UNKNOWN, UNREACHABLE)
+    return code in OUT_OF_REACH
 
 
 def is_at_work(state: WorkerState) -> bool:
