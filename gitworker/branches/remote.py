@@ -11,6 +11,7 @@ from gitworker.errors import Conflict, GitWorkerError, Internal, Refused
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name, tracking_ref
 from gitworker.repo.checkout.fastforward import fast_forward
+from gitworker.repo.history.patch_ids import has_all_patches
 from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor
 from gitworker.repo.plumbing.repository_lock import descriptor_of
 from gitworker.repo.remote.fetch import fetch_branch
@@ -99,10 +100,7 @@ class Remote:
     def has_patches_of(self, oid: Oid) -> bool:
         """Return whether the remote's branch, as last seen, has the patch of each commit below."""
         tip = find_ref(self.git, self.tracking)
-        if tip is None:
-            return False
-        words = ("--count", "--cherry-pick", "--right-only", f"{tip}...{oid}", "--")
-        return self.git.text("rev-list", *words) == "0"
+        return tip is not None and has_all_patches(self.git, tip, of=oid)
 
     def _look(self, new: Oid, expect: Oid, failure: TransferFailed) -> PushResult:
         """Return the result of a push that failed on the way; raise its error if still unknown."""

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
-from gitworker.repo.history.patch_ids import EMPTY, keeps_patches, patch_ids
+from gitworker.repo.history.patch_ids import EMPTY, has_all_patches, keeps_patches, patch_ids
 from gitworker.repo.plumbing.git import Git
 
 
@@ -64,6 +64,20 @@ def test_any_other_patch_has_another_id(repo: Repo, change: dict[str, str]) -> N
     repo.git("checkout", "-q", "-b", "variant", "main")
     repo.commit("commit 1", change)
     assert ids(repo, "main", "variant") != ids(repo, "main", "topic~4")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [({3: "x"}, True), ({3: "  x"}, False), ({3: "y"}, False)],
+    ids=["same", "indented", "other"],
+)
+def test_patches_that_another_branch_has(repo: Repo, text: dict[int, str], expected: bool) -> None:
+    """A branch with the same patch under another id has it; one that is only indented has not."""
+    repo.git("checkout", "-q", "-b", "landed", "main")
+    repo.commit("other", {"other": "1\n"})
+    repo.commit("commit 1", {"f": lines(30, text)})
+    landed, commit = Oid(repo.head("landed")), Oid(repo.head("topic~4"))
+    assert has_all_patches(Git(str(repo.root)), landed, of=commit) is expected
 
 
 def test_binary_content_counts(repo: Repo) -> None:

@@ -12,7 +12,7 @@ from gitworker.journal.gc.rules_gc import REFS, RESCUE, ROUND, Item
 from gitworker.lifecycle.rules import FREE
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import ALL, PASSING, RESCUES, ROUNDS, round_of
-from gitworker.repo.history.patch_ids import EMPTY, patches_by_commit
+from gitworker.repo.history.patch_ids import has_all_patches
 from gitworker.repo.history.reachable import find_missing, find_unreachable
 from gitworker.repo.plumbing.refs import change_refs, read_refs
 from gitworker.session import Session
@@ -88,28 +88,11 @@ def _find_held(
         lost = {
             oid
             for oid in find_unreachable(session.git, kept, tips=keepers - missing)
-            if target is None or not _has_landed(session, oid, target)
+            if target is None or not has_all_patches(session.git, target, of=oid)
         }
         words = "commits, or uncommitted work, that nothing else has"
         held |= {ref: words for ref in group if some[ref] in lost}
     return held
-
-
-def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
-    """Return whether each commit is in the target under another id; a merge (a snapshot) is not.
-
-    git's own comparison ignores white space and modes, so its result is compared again.
-    """
-    lines = session.git.run(
-        "rev-list", "--cherry-mark", "--left-right", f"{target}...{oid}", "--", ok=(0, 128)
-    ).text.split()
-    own = set(session.git.text("rev-list", oid, f"^{target}", "--").split())
-    alike = {Oid(line[1:]) for line in lines if line[0] == "="}
-    if not own <= alike:
-        return False
-    patches = patches_by_commit(session.git, sorted(alike), walk=False)
-    theirs = {patch for commit, patch in patches.items() if commit not in own} - {EMPTY}
-    return all(patches.get(Oid(commit)) in theirs for commit in own)
 
 
 def _landed_tips(

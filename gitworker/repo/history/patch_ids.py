@@ -69,6 +69,26 @@ def patches_by_commit(
     return {commit: patches.get(commit, EMPTY) for commit in commits}
 
 
+def has_all_patches(git: Git, tip: Oid, *, of: Oid) -> bool:
+    """Return whether each commit below `of` is below `tip`, maybe under another id.
+
+    A merge that is not there itself counts as absent, as does a commit without changes, and
+    everything if a commit is missing.
+    """
+    done = git.run("rev-list", "--cherry-mark", "--left-right", f"{tip}...{of}", "--", ok=(0, 128))
+    if done.status:
+        return False
+    lines = done.text.split()
+    own = set(git.text("rev-list", of, f"^{tip}", "--").split())
+    alike = {Oid(line[1:]) for line in lines if line[0] == "="}
+    if not own <= alike:
+        return False
+    # git's own comparison ignores white space and modes.
+    patches = patches_by_commit(git, sorted(alike), walk=False)
+    theirs = {patch for commit, patch in patches.items() if commit not in own} - {EMPTY}
+    return all(patches.get(Oid(commit)) in theirs for commit in own)
+
+
 def read_patched(git: Git, revisions: Sequence[str]) -> list[PatchedCommit]:
     """Return the commits of any revisions with patch and text, oldest first; two processes.
 
