@@ -4,13 +4,14 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.kit import run
-from tests.web.kit import DEADLINE_S, started
+from tests.web.kit import DEADLINE_S, serving, started
 from tests.workers.world import World
 
 
@@ -79,8 +80,6 @@ def test_the_browser_opens(world: World, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" > {seen}\n')
     browser.chmod(0o755)
-    import subprocess
-
     process = subprocess.Popen(
         ["git-worker", "web"], cwd=world.root, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "BROWSER": f"{browser} %s"},
@@ -94,15 +93,63 @@ def test_the_browser_opens(world: World, tmp_path: Path) -> None:
         process.communicate(timeout=DEADLINE_S)
 
 
-@pytest.mark.parametrize("words", [("status",), ("--help",)])
-def test_other_commands_load_nothing_of_it(
-    world: World, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No other command imports the room or its packages."""
-    import subprocess
-
+@pytest.fixture
+def without_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children import what they need themselves and nothing else."""
     for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("without_coverage")
+def test_the_server_loads_no_openssl(world: World) -> None:
+    """The server shows its page, and OpenSSL is not in its memory."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    with serving(world) as page:
+        for path in ("/", "/inbox", "/workers/auth", "/queue", "/messages"):
+            page.see(path)
+        maps = Path(f"/proc/{page.process.pid}/maps").read_text()
+    assert "libpython" in maps or "python3" in maps
+    assert "libcrypto" not in maps
+    assert "libssl" not in maps
+
+
+@pytest.mark.usefixtures("without_coverage")
+def test_later_imports_get_the_real_ssl(world: World) -> None:
+    """The checks on the page of settings can load libraries that need it, such as pygit2."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    with serving(world) as page:
+        shown = page.see("/settings")
+    assert "linear history" in shown
+    assert "has no attribute" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("import ssl\nkind = ssl.SSLError", "False"), ("import ssl\nssl.Purpose.SERVER_AUTH", "True")],
+    ids=["a name", "a value"],
+)
+@pytest.mark.usefixtures("without_coverage")
+def test_a_library_that_needs_tls(tmp_path: Path, line: str, expected: str) -> None:
+    """A library that needs more than names of `ssl` is imported with the real one."""
+    (tmp_path / "library.py").write_text(f"{line}\n")
+    program = (
+        "from gitworker.web.memory import import_small\n"
+        "library = import_small('library')\n"
+        "import hashlib\n"
+        "print('OPENSSL_VERSION' in vars(library.ssl), hashlib.sha256(b'').hexdigest()[:4])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.split() == [expected, "e3b0"]
+
+
+@pytest.mark.usefixtures("without_coverage")
+@pytest.mark.parametrize("words", [("status",), ("--help",)])
+def test_other_commands_load_nothing_of_it(world: World, words: tuple[str, ...]) -> None:
+    """No other command imports the room or its packages."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "gitworker", *words], cwd=world.root,
         capture_output=True, text=True, check=True,

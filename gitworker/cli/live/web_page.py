@@ -16,7 +16,9 @@ def serve_page(call: CommandLine, *, port: int, path: str | None, opens: bool) -
     """Serve the page; raise Unavailable without the extra `web`, Refused for a worker."""
     require_modules("the page", MODULES, PIP, code="no_web")
     service, _ = open_for_screens(call)
-    from gitworker.web.server import serve  # 150 ms, and it needs the extra
+    from gitworker.web.memory import import_small
+
+    server = import_small("gitworker.web.server")  # 150 ms, and it needs the extra
 
     def announce(address: str) -> None:
         call.show(address, address=address, socket=path)
@@ -24,7 +26,7 @@ def serve_page(call: CommandLine, *, port: int, path: str | None, opens: bool) -
         if opens and _has_screen():
             threading.Thread(target=_open, args=(address,), daemon=True).start()
 
-    serve(service, announce, port=port, path=path)
+    server.serve(service, announce, port=port, path=path)
 
 
 def _has_screen() -> bool:
