@@ -1,6 +1,7 @@
 """Helpers of the bus's benchmarks: a bus without a repository, processes started together."""
 
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def together(processes: "list[subprocess.Popen[str]]") -> tuple[list[list[float]
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return the value that so many percent of all do not exceed."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+    return ordered[math.ceil(len(ordered) * percent / 100) - 1]
 
 
 def p50_p99(values: Sequence[float], digits: int = 2) -> str:

@@ -16,8 +16,8 @@ from gitworker.bus import open_bus
 def test_percentile() -> None:
     """A percentile is the value that so many percent of the values do not exceed."""
     values = [float(number) for number in range(1, 201)]
-    assert percentile(values, 99) == 199.0
-    assert percentile(values[::-1], 50) == 101.0
+    assert percentile(values, 99) == 198.0
+    assert percentile(values[::-1], 50) == 100.0
     assert percentile([3.0], 99) == 3.0
 
 
