@@ -275,7 +275,10 @@ def remove(
         deleted, left = _delete_branches(session, [one for one in operations if one.id in entries])
         stuck |= left
         crash_point(f"{operations[0].kind}.branch")
-    with session.store.write() as writer:
+    # The rest of a landing is this machine's own, except the news of what it left out.
+    news = [one.payload(RemovalData).left_out for one in deleted]
+    is_own = operations[0].kind == "remove" and not any(news)
+    with session.store.write_own() if is_own else session.store.write() as writer:
         done = {one.id: _record(writer, one, entries[one.id]) for one in deleted}
         for operation in operations:
             if operation.id in refused:
@@ -299,8 +302,8 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
         set_worktree(writer, worker.worker_id, None, admin_dir=None)
     if ends:
         publish_end(writer, operation, rescue=data.rescue)
-    elif data.dirty and data.rescue:
-        publish_left_out(writer, operation, rescue=data.rescue)
+    elif data.left_out:
+        publish_left_out(writer, operation, rescue=data.left_out)
     forget_tips(writer, data.ref)
     _close(writer, operation, status="done")
     stored = load_worker(writer, operation.worker_id)
@@ -479,13 +482,8 @@ def _delete_branch(session: Session, operation: Operation) -> Operation:
     if tip is None:
         return operation
     if tip != data.tip:
-        saved = rescue(
-            session.git,
-            worker=WorkerId(operation.worker_id),
-            task=TaskId(operation.task_id),
-            tip=tip,
-            worktree=None,
-        )
+        worker, task = WorkerId(operation.worker_id), TaskId(operation.task_id)
+        saved = rescue(session.git, worker=worker, task=task, tip=tip, worktree=None)
         data = data._replace(tip=tip, rescue=str(saved.ref), rescued=saved.oid)
     delete_branch(session.git, ref, tip)
     return operation._replace(data=data)

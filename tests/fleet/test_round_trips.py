@@ -13,8 +13,6 @@ from tests.store.machines import NearLink
 from tests.workers.world import World
 
 AT_MOST = 2
-# A window is opened, lands and is closed; the removal of the worktree may have news for its worker.
-OF_A_LANDING = 8
 SCREENS = ("status", "list", "inbox", "task list", "log", "agents")
 CHANGES = (
     "spawn auth login", "task add docs -m words", "task edit docs --priority 1", "task hold docs",
@@ -74,9 +72,19 @@ def test_commands_need_two_round_trips(counted: World) -> None:
         assert trips_of(counted, one) == 0, one
     # A hand-in first publishes a commit that no command has published yet.
     assert trips_of(counted, "done auth") <= 2 * AT_MOST
-    for one in REVIEWS:
+    for one in (*REVIEWS, "merge auth"):
         assert trips_of(counted, one) <= AT_MOST, one
-    assert trips_of(counted, "merge auth") <= OF_A_LANDING
+
+
+def test_landings_that_need_more(counted: World) -> None:
+    """News of uncommitted files, and each recorded step of a verification, need two more."""
+    place = counted.approved("auth", "login", {"a": "1\n"})
+    (place / "left.txt").write_text("uncommitted\n")
+    assert trips_of(counted, "merge auth") == 2 * AT_MOST
+    counted.git("config", "worker.verify.commands", "true")
+    counted.approved("bob", "menu", {"b": "1\n"})
+    # The window is opened, has a verdict, is decided, has landed, and is closed.
+    assert trips_of(counted, "merge bob") == 5 * AT_MOST
 
 
 def test_log_files_need_no_round_trip(counted: World) -> None:

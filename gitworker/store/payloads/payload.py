@@ -116,6 +116,11 @@ class RemovalData(NamedTuple):
         """Return the place that the worktree had, also if it was not there any more."""
         return self.worktree or (self.lost and self.lost.worktree)
 
+    @property
+    def left_out(self) -> str | None:
+        """Return the ref that keeps uncommitted work which a landing left out, if there is any."""
+        return self.rescue if self.dirty else None
+
 
 class UndoData(NamedTuple):
     """The operation that is taken back.
