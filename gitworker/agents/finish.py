@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 from gitworker import clock
 from gitworker.agents.adapters.report import RunReport
 from gitworker.agents.adapters.rules_failure import Failure
@@ -9,7 +11,7 @@ from gitworker.agents.adapters.tool_uses import ToolUses, publish_tool_uses
 from gitworker.agents.launch import AgentRun
 from gitworker.agents.rounds.rules_rounds import pause_s
 from gitworker.agents.rules_run import clipped, is_stale, may_end, reason_of, shell_status
-from gitworker.errors import LOST, Conflict, GitWorkerError, Refused, Unavailable
+from gitworker.errors import BUSY, LOST, Conflict, GitWorkerError, Refused, Unavailable
 from gitworker.lifecycle.fail import fail, pause, recover, stop
 from gitworker.lifecycle.rules import is_unanswered, needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
@@ -27,6 +29,13 @@ from gitworker.store.scheduling.usage import RunOwner, record_usage
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, set_process
 from gitworker.workers.submit import EMPTY_BRANCH, Submission, submit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+PASSING = frozenset({BUSY, LOST})  # the codes after which a step of the end is repeated
+PAUSE_S = 0.2
 
 
 class Ending:
@@ -67,18 +76,29 @@ def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool
     whose state the agent or a person has changed meanwhile is left alone, and so is one whose task
     is paused or waits for an answer, or whose work was sent back to its author. If the caller has a
     terminal with a keyboard (`is_attended`), a worker that remains WORKING is bound to the caller's
-    process, as after `start`. If the connection to a fleet is lost, it begins again.
+    process, as after `start`. A step is repeated while the database is busy, and if the connection
+    to a fleet was lost.
     """
+    outcome = _repeated(lambda: _settle_worker(session, run, ending))
+    _repeated(lambda: _record(session, run, ending, outcome))
+    if is_attended:
+        _repeated(lambda: _bind_to_caller(session, run))
+    publish_views(session, run.worker)
+    return outcome
+
+
+def _repeated(step: Callable[[], T]) -> T:
+    """Run a step until the database is free and the fleet answers."""
     while True:
         try:
-            return _finish(session, run, ending, is_attended=is_attended)
+            return step()
         except Conflict as error:
-            if error.code != LOST:
+            if error.code not in PASSING:
                 raise
+        clock.sleep(PAUSE_S)
 
 
-def _finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> Outcome:
-    outcome = _settle_worker(session, run, ending)
+def _record(session: Session, run: AgentRun, ending: Ending, outcome: Outcome) -> None:
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
         if ending.tools is not None:
@@ -91,10 +111,6 @@ def _finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: boo
             writer, run.record, status=shell_status(ending.code), reason=ending.reason,
             duration_ms=duration_ms, outcome=outcome.kind,
         )  # fmt: skip
-    if is_attended:
-        _bind_to_caller(session, run)
-    publish_views(session, run.worker)
-    return outcome
 
 
 def _report(outcome: Outcome, report: RunReport | None) -> RunReportRow:
@@ -140,7 +156,7 @@ def _settle_worker(session: Session, run: AgentRun, ending: Ending) -> Outcome:
             return Outcome(RunOutcome.SENT_BACK, text)
         return _hand_in(as_worker, run, ending)
     except GitWorkerError as error:  # another operation is in progress
-        if error.code == LOST:
+        if error.code in PASSING:
             raise
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if error.code == EMPTY_BRANCH:

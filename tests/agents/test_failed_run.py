@@ -1,5 +1,13 @@
 """A failed run is visible afterwards: in `show` and in the inbox, with its last lines."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gitworker.agents.finish import Ending, finish
+from gitworker.agents.launch import AgentRun
+from gitworker.agents.record_start import record_start
+from gitworker.store.sqlite.write_gate import WriteGate
 from tests.agents.supervised import COMMIT, SupervisedWorker
 from tests.cli.kit import run
 from tests.workers.world import wait_until
@@ -78,3 +86,23 @@ def test_nothing_handed_in(auth: SupervisedWorker) -> None:
     assert "→ git worker resume auth\n" in status
     with auth.running("sleep", "600"):
         assert run(root, "inbox", "--json").document["items"] == []
+
+
+def test_a_busy_database_at_the_end(auth: SupervisedWorker) -> None:
+    """An agent that ended well while the database was busy has handed its work in."""
+    session = auth.world.session()
+    with session.store.write() as writer:
+        record, after = record_start(
+            writer, session.paths, auth.world.worker("auth"), actor="hq", lease_ms=60_000,
+            pid=2**22 - 3, command="x",
+        )  # fmt: skip
+    agent = AgentRun(record, auth.world.worker("auth"), pid=2**22 - 3, after=after)
+    auth.world.commit("auth", {"a": "1\n"})
+    session.store.wait_at_most(10)
+    with ThreadPoolExecutor(1) as pool:
+        with WriteGate(f"{session.paths.database}-gate"):
+            ended = pool.submit(finish, session, agent, Ending(0), is_attended=False)
+            with pytest.raises(TimeoutError):  # far longer than one attempt
+                ended.result(0.3)
+        assert ended.result(30).kind == "handed_in"
+    assert auth.state() == "IN_REVIEW"

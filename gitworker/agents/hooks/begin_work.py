@@ -13,7 +13,7 @@ import os
 from gitworker import clock
 from gitworker.agents.hooks.hook_context import text_of_error
 from gitworker.agents.hooks.rules_session import is_repeated, needs_start
-from gitworker.errors import GitWorkerError
+from gitworker.errors import BUSY, GitWorkerError
 from gitworker.liveness.processes import find_calling_agent
 from gitworker.paths import open_regular
 from gitworker.processes.jobs import start_job
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gitworker.session import Session
 
 WAIT_FOR_JOB_MS = 2000  # at the end of a turn; a start takes 0.2 s
-BUSY = "busy"  # the code of a failure that says nothing about the worker
 
 
 def start_begin_job(common_dir: str, worker: str) -> None:

@@ -4,7 +4,7 @@ import fcntl
 import os
 
 from gitworker import clock
-from gitworker.errors import READ_ONLY, Conflict, Unavailable
+from gitworker.errors import BUSY, READ_ONLY, Conflict, Unavailable
 from gitworker.paths import read_only_error
 
 GATE_TIMEOUT_MS = 20_000
@@ -82,6 +82,6 @@ def _wait_for_lock(fd: int, timeout_ms: int) -> None:
         except BlockingIOError:
             if clock.monotonic_ms() > deadline:
                 held = f"another process has held the database for {timeout_ms / 1000:g} s"
-                raise Conflict(held, "git worker doctor") from None
+                raise Conflict(held, "git worker doctor", code=BUSY) from None
             clock.sleep(pause_s)
             pause_s = min(pause_s * 2, 0.005)
