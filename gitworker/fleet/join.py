@@ -23,10 +23,12 @@ from gitworker.link.payloads import bring_payloads, read_payloads
 from gitworker.liveness.process_origin import is_local, origin_of, this_origin
 from gitworker.rules_text import quoted
 from gitworker.session import require_person
+from gitworker.states.task_machine import has_ended
 from gitworker.store.fleet.machines import find_open_task, find_open_worker
 from gitworker.store.fleet.membership import copy_path, enter_fleet, keep_copy, location_of
 from gitworker.store.postgres.location import parse_location
 from gitworker.store.records.runs import open_runs
+from gitworker.store.tasks import all_tasks
 from gitworker.tasks.agents.rules_registered import parse_capabilities
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ def join(
             NewMachine(machine, clock.host_name(), gitworker.__version__, json.dumps(offered)),
             location=location,
             require_fit=partial(_require_fit, store, machine, location),
+            require_known=partial(_require_known, store),
             move_payloads=partial(_move_payloads, server, session.paths.blobs),
         )
     return Joined(machine, is_first, copy)
@@ -171,6 +174,18 @@ def _require_fit(store: Store, machine: str, location: str, present: dict[str, b
         )  # fmt: skip
     if present:
         _require_no_open_work(store)
+
+
+def _require_known(store: Store, versions: dict[str, int]) -> None:
+    """Raise Refused for an open task that was made or changed here since the join was killed."""
+    for task in all_tasks(store):
+        if not has_ended(task.status) and versions.get(task.id, -1) < task.version:
+            raise Refused(
+                f"task {task.id} has changed here since this join was interrupted, and others have"
+                " worked in the fleet since",
+                f"git worker task cancel {task.id}",
+                code="open_work",
+            )
 
 
 def _require_no_open_work(store: Store) -> None:

@@ -121,6 +121,63 @@ def test_a_second_machine_that_is_killed(
     assert machine.query("SELECT id FROM machines ORDER BY id") == [("first",), ("one",)]
 
 
+def test_a_join_that_is_repeated_late(
+    world: World, machine: Machine, tmp_path: Path, location: str
+) -> None:
+    """What other machines wrote after the kill stays, also if they have left meanwhile."""
+    killed = join(world, location, GITWORKER_CRASH_AT="fleet-join-after-commit")
+    assert killed.status in (-9, 137)
+    other = Machine(tmp_path / "other")
+    other.join(location, "other")
+    with other.open() as store:
+        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
+    other.kill_link()
+    with psql(location) as connection:
+        connection.execute("UPDATE machines SET left_at_ms = 1 WHERE id = 'other'")
+    again = join(world, location)
+    assert again.status == 0, again
+    machine.sync()
+    assert ("a",) in world.query("SELECT id FROM messages")
+    assert ok(world.root, "fsck")
+
+
+def test_a_join_whose_name_was_taken(
+    world: World, machine: Machine, tmp_path: Path, location: str
+) -> None:
+    """A machine that joined under the same name after the kill keeps its rows, too."""
+    killed = join(world, location, GITWORKER_CRASH_AT="fleet-join-after-commit")
+    assert killed.status in (-9, 137)
+    with psql(location) as connection:
+        connection.execute("UPDATE machines SET lease_until_ms = 0")
+    other = Machine(tmp_path / "other")
+    other.join(location, "one")
+    with other.open() as store:
+        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
+    again = join(world, location)
+    assert (again.status, "has a machine one" in again.err) == (1, True), again
+    other.sync()
+    other.kill_link()
+    assert other.query("SELECT id FROM messages") == [("a",)]
+
+
+def test_work_since_a_join_that_was_killed(
+    world: World, machine: Machine, tmp_path: Path, location: str
+) -> None:
+    """A task that was added here meanwhile is not dropped if others have worked."""
+    killed = join(world, location, GITWORKER_CRASH_AT="fleet-join-after-commit")
+    assert killed.status in (-9, 137)
+    other = Machine(tmp_path / "other")
+    other.join(location, "other")
+    with other.open() as store:
+        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
+    other.kill_link()
+    ok(world.root, "task", "add", "docs", "-m", "words")
+    refused = join(world, location)
+    assert "task docs has changed here since this join was interrupted" in refused.err
+    ok(world.root, "task", "cancel", "docs")
+    assert join(world, location).status == 0
+
+
 def test_joining_again_changes_nothing(world: World, machine: Machine, location: str) -> None:
     """The same command again is done at once."""
     ok(world.root, "fleet", "join", location, "--name", "one")

@@ -68,12 +68,15 @@ def enter_fleet(
     *,
     location: str,
     require_fit: Callable[[dict[str, bool]], None],
+    require_known: Callable[[dict[str, int]], None],
     move_payloads: Callable[[list[str], bool], None],
 ) -> bool:
     """Add this machine to the fleet; return whether it is the first, whose rows are moved there.
 
     `require_fit` gets the other machines, and whether each has a lease, and raises if this one may
-    not join. `move_payloads` gets the names of all large payloads, and whether they are to be sent.
+    not join. `require_known` gets the versions of the fleet's tasks if others have worked since
+    this store joined and was killed; it raises if this one has newer open work. `move_payloads`
+    gets the names of all large payloads, and whether they are to be sent.
     """
     from gitworker.store.postgres import membership
 
@@ -83,25 +86,30 @@ def enter_fleet(
     with database.write():
         membership.begin_schema(server)
         present = membership.present_machines(server)
-        if server.find_mark(mark) is None:
+        joined_at = membership.find_join(server, machine.id, mark)
+        if joined_at is None:
             require_fit(present)
+            is_first = not present
         else:  # this join was killed after its commit there
             present.pop(machine.id, None)
-        if not present:
+            is_first = not present and not membership.has_work_since(server, joined_at)
+            if not is_first:
+                require_known(membership.read_versions(server))
+        if is_first:
             _upload(database, server, machine.id)
         membership.add_machine(server, machine, mark)
         columns = {table: column_names(database, table) for table in shared_tables(database)}
         found = membership.read_content(server, columns)
         place = columns["messages"].index("payload_ref")
         refs = [str(row[place]) for row in found.rows["messages"] if row[place]]
-        move_payloads(refs, not present)
+        move_payloads(refs, is_first)
         crash_point("fleet-join-before-commit")
         membership.commit(server)
         crash_point("fleet-join-after-commit")
         with unguarded(database):
             fill_shared_tables(database, columns, found)
         become_replica(database, machine.id, location)
-    return not present
+    return is_first
 
 
 def _upload(database: Database, server: FleetServer, machine: str) -> None:

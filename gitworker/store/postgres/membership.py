@@ -37,6 +37,14 @@ ON CONFLICT (id) DO UPDATE SET host = excluded.host, version = excluded.version,
 RETURNING row_to_json(machines)::text"""
 
 
+_JOINS = """
+SELECT position, mark FROM fleet_log
+WHERE machine = %(machine)s AND shared LIKE '[["machines", "insert"%%' ORDER BY position"""
+_HAS_WORK = """
+SELECT EXISTS (SELECT 1 FROM fleet_log, jsonb_array_elements(shared::jsonb) AS change
+    WHERE position > %(after)s AND change ->> 0 <> 'machines')"""
+
+
 # Whether a schema exists, and whether the role may make it, or tables in it.
 _MAY_MAKE = """
 SELECT COUNT(*) > 0, COALESCE(
@@ -94,10 +102,30 @@ def present_machines(server: FleetServer) -> dict[str, bool]:
     return {row[0]: bool(row[1]) for row in rows}
 
 
+def find_join(server: FleetServer, machine: str, mark: str) -> int | None:
+    """Return the position of the first entry with which a store joined; `mark` is the store's.
+
+    None if it has not, or if another one has joined under the machine's name since.
+    """
+    rows = server.run(_JOINS, {"machine": machine})
+    positions = [int(row[0]) for row in rows if row[1].partition("-")[0] == mark]
+    return min(positions) if positions and max(positions) == int(rows[-1][0]) else None
+
+
+def has_work_since(server: FleetServer, position: int) -> bool:
+    """Return whether the log has changes of other tables than that of the machines."""
+    return bool(server.run(_HAS_WORK, {"after": position})[0][0])
+
+
+def read_versions(server: FleetServer) -> dict[str, int]:
+    """Return the version of each task."""
+    return {row[0]: int(row[1]) for row in server.run("SELECT id, version FROM tasks")}
+
+
 def add_machine(server: FleetServer, machine: NewMachine, mark: str) -> None:
     """Add a machine, or let one of this name come back, and tell the others.
 
-    The entry has the mark, by which a machine that was killed while it joined is known again.
+    The entry begins with the store's mark, by which one that was killed while it joined is known.
     """
     (row,) = server.run(_ADD, machine._asdict())
     change = ["machines", "insert", {"id": machine.id}, json.loads(row[0])]
@@ -105,7 +133,7 @@ def add_machine(server: FleetServer, machine: NewMachine, mark: str) -> None:
         "SELECT append_to_fleet_log(%(machine)s, %(mark)s, %(change)s, '[]')",
         {
             "machine": machine.id,
-            "mark": mark if server.find_mark(mark) is None else os.urandom(16).hex(),
+            "mark": f"{mark}-{os.urandom(4).hex()}",
             "change": json.dumps([change]),
         },
     )
