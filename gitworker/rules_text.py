@@ -10,6 +10,7 @@ undecodable bytes are escaped. A leaf module, which hot verbs import.
 INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800"
 ).union(map(chr, range(0xFE00, 0xFE0E)), map(chr, range(0xE0100, 0xE01F0)))
+WITHOUT_BREAKS = {ord("\n"): None, ord("\t"): None}
 # Characters that a shell takes literally; letters and digits are tested apart.
 UNQUOTED = frozenset("@%+=:,./-_")
 # Words that stand for a user's own in a hint, as in `git worker assign auth <task>`. A hint ends
@@ -31,7 +32,7 @@ def printable(text: str) -> str:
 
     The escapes are JSON's, so that a line of JSON keeps its meaning.
     """
-    if is_shown(text):
+    if is_shown(text.translate(WITHOUT_BREAKS)):
         return text
     return "".join(c if c in "\n\t" or is_shown(c) else _escaped(c) for c in text)
 

@@ -3,10 +3,10 @@
 Every command runs this, so the modules that do the work are imported only if there is work.
 """
 
-from gitworker.bus.files.export import TRANSITIONS
 from gitworker.journal.settled import Settled
 from gitworker.journal.sweep import sweep
 from gitworker.session import Session
+from gitworker.store.messages.log_positions import TRANSITIONS
 from gitworker.store.operations import unfinished_operations
 from gitworker.store.workers import Worker, unpublished_workers
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gitworker.errors import GitWorkerError, as_gitworker_error
-from gitworker.lifecycle.state_files import publish_views
 from gitworker.session import Session
 from gitworker.store.operations import Operation
 
@@ -47,5 +46,7 @@ def end_each(
         else:
             settled.left.append(Unfinished(operation, error))
     if settled.ended:  # an approval recorded only now changes state files too
+        from gitworker.lifecycle.state_files import publish_views  # 2 ms, only after a crash
+
         publish_views(session, *{operation.worker_id for operation in settled.ended})
     return settled

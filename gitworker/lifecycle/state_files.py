@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from gitworker.bus.files.export import TRANSITIONS, export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.bus.files.worker_files import review_view, state_view, write_views
 from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.errors import GitWorkerError, as_gitworker_error
 from gitworker.notifications.start_job import start_notify_job
 from gitworker.session import Session
+from gitworker.store.messages.log_positions import TRANSITIONS
 from gitworker.store.workers import unpublished_workers
 
 

@@ -49,11 +49,16 @@ def publish_commits(
     """
     committed: list[Worker] = []
     refs = drain(session, workers, skipped=skipped, committed=committed.append)
+    take_up_committed(session, committed)
+    return refs
+
+
+def take_up_committed(session: Session, committed: Sequence[Worker]) -> None:
+    """Start or take up the work of workers that have just committed, as `publish_commits`."""
     for worker in committed:
         if has_not_started(worker.state) or _may_be_taken_up(session, worker):
             with suppress(GitWorkerError):  # another worker holds the task, or has just changed it
                 take_up(session, worker, by_commit=True)
-    return refs
 
 
 def take_up_by_heartbeat(session: Session, worker: Worker, *, agent: Process | None = None) -> None:

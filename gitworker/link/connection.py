@@ -307,12 +307,12 @@ class FleetConnection:
 
     def export(self) -> None:
         """Bring the files of workers and the logs up to date, if something has arrived for them."""
-        from gitworker.bus.files.worker_files import publish_untold
+        from gitworker.bus.files.worker_files import complete_files
 
         if self.has_lines:
             self.has_lines = False
             with suppress(OSError, GitWorkerError):  # the next command does it
-                publish_untold(self.replica, self.paths)
+                complete_files(self.replica, self.paths)
 
     def _reach(self) -> FleetServer:
         """Return the connection; without one, try again after a pause."""

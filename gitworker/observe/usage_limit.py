@@ -9,7 +9,6 @@ from gitworker.store.api import Reader
 from gitworker.store.attention.questions import answers_of, unanswered_questions
 from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.screens import WorkerRow
-from gitworker.store.scheduling.starts import find_spent
 from gitworker.store.workers import Worker
 
 ANSWERED = "answered"
@@ -45,6 +44,8 @@ def find_limit(
     """
     if not may_wait_for_limit(worker.state, task_status):
         return None
+    from gitworker.store.scheduling.starts import find_spent  # 1 ms, only for a paused task
+
     resume = f"git worker resume {worker.worker_id}"
     if worker.task_id is not None and (spent := find_spent(reader, worker.task_id)) is not None:
         return Trouble(BUDGET, spent.words, spent.command)

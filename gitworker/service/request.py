@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gitworker.app import open_session
+from gitworker.bus.drain import drain
 from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 from gitworker.bus.limits.send_limits import keep_limits
 from gitworker.errors import as_gitworker_error
 from gitworker.journal.settle import settle
 from gitworker.journal.settled import Settled
-from gitworker.lifecycle.take_up import publish_commits
 from gitworker.model.ids import HQ, Oid, Ref
 from gitworker.progress import (
     BranchSkipped,
@@ -97,10 +97,17 @@ def open_to_read(request: Request) -> tuple[Session, dict[Ref, Oid]]:
     """Open a repository to read it, new commits published; return the branch tips too."""
     opened = open_settled(request, create=False)
 
+    committed: list[Worker] = []
+
     def skipped(ref: Ref, error: Exception) -> None:
         request.report(BranchSkipped(ref, as_gitworker_error(error)))
 
-    return opened.session, publish_commits(opened.session, opened.workers, skipped=skipped)
+    refs = drain(opened.session, opened.workers, skipped=skipped, committed=committed.append)
+    if committed:
+        from gitworker.lifecycle.take_up import take_up_committed  # 5 ms, only after a commit
+
+        take_up_committed(opened.session, committed)
+    return opened.session, refs
 
 
 def _open(request: Request, *, create: bool, reads_settings: bool = True) -> Session:

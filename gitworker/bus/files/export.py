@@ -20,6 +20,7 @@ from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.errors import Conflict
 from gitworker.paths import ENXIO
 from gitworker.store.messages.log_positions import (
+    TRANSITIONS,
     LogPosition,
     count_after,
     exported_seq,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 WAIT_MS = 2000  # an export takes milliseconds, except the first one of a large bus
 BATCH = 500
 BUS = "bus"
-TRANSITIONS = "transitions"
 TAIL_BYTES = 16 * 1024  # searched for our last line, whose payload has at most 4 KiB
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.files.export import TRANSITIONS, export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.bus.files.state_file_heartbeat import replace_text, state_files_lock
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
 from gitworker.repo.history.rules_approval import patch_of
 from gitworker.store.api import Reader, Store
 from gitworker.store.heartbeats import find_heartbeat
+from gitworker.store.messages.log_positions import TRANSITIONS
 from gitworker.store.records.reviews import find_review
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker, unpublished_workers
@@ -36,7 +37,7 @@ def write_views(store: Store, paths: StatePaths, names: Iterable[str]) -> None:
                 _replace_json(f"{paths.reviews}/{name}.json", review)
 
 
-def publish_untold(store: Store, paths: StatePaths) -> None:
+def complete_files(store: Store, paths: StatePaths) -> None:
     """Renew the files of the workers whose changes the logs do not have yet, then both logs.
 
     For the link of a fleet: the command that made a change may have been killed.

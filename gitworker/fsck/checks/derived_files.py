@@ -11,7 +11,6 @@ from gitworker import clock
 from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.files.export import (
     BUS,
-    TRANSITIONS,
     ExportLock,
     export_held,
     read_lines,
@@ -27,7 +26,7 @@ from gitworker.repo.rescue.trash import list_trash
 from gitworker.rules_text import quoted
 from gitworker.session import Session
 from gitworker.store.fleet.machines import not_followed
-from gitworker.store.messages.log_positions import find_log_position
+from gitworker.store.messages.log_positions import TRANSITIONS, find_log_position
 from gitworker.store.operations import replace_data
 from gitworker.store.payloads.payload import RemovalData
 from gitworker.store.records.findings import named_payloads

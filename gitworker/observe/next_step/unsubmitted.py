@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from gitworker.model.ref_names import short_name
 from gitworker.observe.workers.rules_worker import is_handed_in
-from gitworker.repo.history.patch_ids import fingerprints_by_commit
-from gitworker.repo.history.rules_approval import is_covered
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.trouble import Trouble
 from gitworker.rules_text import count_text, quoted
@@ -70,6 +68,9 @@ def _find_reworded(
     old = [oid for oid in seen if session.git.find_oid(oid) is not None]
     if not old:
         return None
+    from gitworker.repo.history.patch_ids import fingerprints_by_commit  # 3 ms, rarely needed
+    from gitworker.repo.history.rules_approval import is_covered
+
     others = [f"^{session.target}", *(f"^{oid}" for oid in old)]
     present = fingerprints_by_commit(session.git, [tip, *others])
     before = fingerprints_by_commit(session.git, [*old, f"^{session.target}", f"^{tip}"])

@@ -26,6 +26,7 @@ MARKS = (
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
 )
+SIGNS = frozenset({"sequencer", *(name.partition("/")[0] for name, _ in MARKS)})
 NAMED_MAX = 5  # paths in a message
 END = {"bisect": "bisect reset"}
 
@@ -64,6 +65,13 @@ def open_operation(admin_dir: str) -> str | None:
 
     `admin_dir` is the worktree's own git directory.
     """
+    try:  # one listing instead of eight checks; `status` asks for every worker
+        if SIGNS.isdisjoint(os.listdir(admin_dir)):
+            return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:  # it cannot be listed
+        pass
     for name, operation in MARKS:
         if os.path.lexists(f"{admin_dir}/{name}"):
             return operation

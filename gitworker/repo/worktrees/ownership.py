@@ -119,6 +119,27 @@ def find_flaw(owner: OwnershipClaim) -> Flaw | None:
     return Flaw.OTHER_WORKER if mark not in (None, (owner.worker_id, owner.task_id)) else None
 
 
+def is_in_order(owner: OwnershipClaim) -> bool:
+    """Return whether `place` is surely the worktree, on the owner's branch.
+
+    Compares texts as git and gitworker write them, for the many worktrees of `status`. False is
+    inconclusive: use `find_flaw` and `read_head`.
+    """
+    place, admin_dir = owner.place, owner.admin_dir
+    return (
+        admin_dir is not None
+        and owner.ref is not None
+        and is_inside(owner.common_dir, admin_dir)
+        and _read_line(f"{place}/.git") == f"gitdir: {admin_dir}"
+        and _read_line(f"{admin_dir}/HEAD") == f"{HEAD_PREFIX}{owner.ref}"
+        and _read_line(f"{admin_dir}/gitdir") == f"{place}/.git"
+        and _read_line(f"{admin_dir}/commondir") == USUAL_COMMON_DIR
+        and read_worktree_owner(admin_dir) in (None, (owner.worker_id, owner.task_id))
+        and not os.path.islink(f"{admin_dir}/HEAD")
+        and not os.path.islink(place)
+    )
+
+
 def require_owned(owner: OwnershipClaim) -> None:
     """Raise NotFound, Refused or Conflict with the reason unless `place` is the worktree."""
     flaw = find_flaw(owner)

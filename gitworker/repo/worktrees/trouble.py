@@ -16,6 +16,7 @@ from gitworker.repo.worktrees.ownership import (
     OwnershipClaim,
     WorkerRecord,
     find_flaw,
+    is_in_order,
     owner_of,
     read_head,
     refusal_of,
@@ -55,6 +56,8 @@ def find_trouble(
     there is trouble, or if HEAD is not a file (reftable).
     """
     owner = owner_of(common_dir, worker)
+    if exists and owner is not None and is_in_order(owner):
+        return None
     flaw = find_flaw(owner) if owner is not None else None
     if flaw is Flaw.MISSING and not exists:
         return _missing_branch(git, None, worker, published)

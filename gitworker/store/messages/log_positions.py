@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     # The row that a line of a log comes from, and the line; None if the row has none.
     LogLine = tuple[int, bytes | None]
 
+TRANSITIONS = "transitions"  # the log of state changes
+
 
 class LogPosition:
     """The last row that a log file contains, its size, and the boot in which that was recorded."""
