@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import gitworker
@@ -10,6 +11,8 @@ from gitworker.branches.remote import known_remotes
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.observe.machines import CONNECTED, POLLS, fleet_status
+from gitworker.rules_text import quoted
+from gitworker.store.fleet.replica import BEFORE_RESTART
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +34,7 @@ def check_fleet(session: Session) -> Iterator[Finding]:
     found = fleet_status(session)
     took_ms = clock.monotonic_ms() - began_ms
     denied = [*_rights(session)]
+    yield from _lost(session)
     if found.offline:
         yield from denied or [fail(NAME, found.offline, STATUS)]
         return
@@ -42,6 +46,15 @@ def check_fleet(session: Session) -> Iterator[Finding]:
     yield from problems or [ok(NAME, words)]
     if found.polls:
         yield ok(NAME, POLLS)
+
+
+def _lost(session: Session) -> Iterator[Finding]:
+    start = f"{os.path.basename(session.paths.database)}{BEFORE_RESTART}-"
+    for name in sorted(os.listdir(session.paths.root)):
+        if name.startswith(start):
+            path = f"{session.paths.root}/{name}"
+            words = f"PostgreSQL came back without its newest rows; {path} has them"
+            yield warn(NAME, words, f"rm {quoted(path)}   # when it is not needed any more")
 
 
 def _rights(session: Session) -> Iterator[Finding]:

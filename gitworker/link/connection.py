@@ -263,7 +263,9 @@ class FleetConnection:
         self.now_ms = begun.now_ms
         while True:
             position = self.replica.position
-            if begun.has_gap(position) or self.replica.is_migrated() or self._has_restarted(server):
+            is_older = begun.newest < position  # it was restored, or lost what was not synced
+            is_other = begun.has_gap(position) or self._has_restarted(server)
+            if is_older or is_other or self.replica.is_migrated():
                 own = server.own_entries(self.machine, position)
                 self.replica.replace(server.snapshot, own=own)
                 self.replica.note_server(server.started)

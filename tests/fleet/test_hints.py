@@ -140,6 +140,17 @@ def test_doctor_without_a_remote(
     assert "no remote is set" in run(world.root, "doctor").out
 
 
+def test_entries_that_the_server_lost(
+    world: World, machine: Machine, location: str, tmp_path: Path
+) -> None:
+    """Doctor names the copy of what the server has lost until it is deleted."""
+    join(world, location)
+    add_remote(world, tmp_path)
+    copy = world.state_dir / "bus.db.before-restart-1"
+    copy.write_text("")
+    assert str(copy) in run(world.root, "doctor").out
+
+
 def test_not_pushed(world: World, machine: Machine, location: str, tmp_path: Path) -> None:
     """A branch that was never pushed cannot be fetched."""
     join(world, location)

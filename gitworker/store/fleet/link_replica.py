@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gitworker.store.fleet.changes import Recording, divided
 from gitworker.store.fleet.replica import (
+    BEFORE_RESTART,
     LogEntry,
     apply_entries,
     belongs_to,
@@ -16,6 +19,7 @@ from gitworker.store.fleet.replica import (
     is_followed,
     is_member,
     is_migrated,
+    lacks_rows,
     replace_shared_rows,
     set_server,
     unguarded,
@@ -79,8 +83,23 @@ class LinkReplica(Database):
         apply_entries(self, entries, is_answer=is_answer)
 
     def replace(self, read: Callable[[Columns], Snapshot], *, own: Iterable[LogEntry]) -> None:
-        """Replace all shared rows; `own` are this machine's entries that were not applied yet."""
-        replace_shared_rows(self, read, own=own)
+        """Replace all shared rows; `own` are this machine's entries that were not applied yet.
+
+        A copy of bus.db is kept if it has messages or transitions that the server has lost.
+        """
+
+        def reading(columns: Columns) -> Snapshot:
+            found = read(columns)
+            if lacks_rows(self, found):
+                self._keep_copy()
+            return found
+
+        replace_shared_rows(self, reading, own=own)
+
+    def _keep_copy(self) -> None:
+        """Copy bus.db; older copies stay."""
+        names = (f"{self.path}{BEFORE_RESTART}-{number}" for number in count(1))
+        self.backup(next(name for name in names if not os.path.lexists(name)))
 
     def record(
         self, body: Callable[[Writer, int], None], now_ms: int

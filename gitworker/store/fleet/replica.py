@@ -31,6 +31,8 @@ JOINING, FOLLOWED = "fleet_joining", "fleet_followed"
 INCARNATION = "fleet_incarnation"  # of the machine: how often one of this name has joined
 SERVER = "fleet_server"  # the start of the server that the replica was read from
 SCHEMA = "fleet_schema"  # the version at which all shared rows were read last
+BEFORE_RESTART = ".before-restart"  # in the name of a copy with what the server has lost
+LOGS = {"bus": "messages", "transitions": "transitions"}  # the table of each exported log
 _PREFIX = "fleet_guard_"
 _SET = (
     "INSERT INTO meta (key, value) VALUES (:key, :value)"
@@ -198,9 +200,32 @@ def replace_shared_rows(
     with unguarded(database), database.write(durable=False):
         _require_machine(database)
         fill_shared_tables(database, columns, found)
+        _limit_positions(database, found.numbers)
         _set_guards(database)
         for entry in own:
             apply_changes(database, entry.own)
+
+
+def lacks_rows(database: Database, found: Snapshot) -> bool:
+    """Return whether the replica has messages or transitions that a snapshot has not yet."""
+    rows = database.execute("SELECT name, seq FROM sqlite_sequence")
+    known = {str(row["name"]): int(str(row["seq"])) for row in rows}
+    return any(known.get(table, 0) > found.numbers.get(table, 0) for table in LOGS.values())
+
+
+def _limit_positions(database: Database, numbers: dict[str, int]) -> None:
+    """Move what has been read or exported back to the last rows, whose numbers are given again."""
+    last = {log: numbers.get(table, 0) for log, table in LOGS.items()}
+    database.execute(
+        "UPDATE cursors SET last_acked_seq = MIN(last_acked_seq, :last)", {"last": last["bus"]}
+    )
+    for log, seq in last.items():
+        database.execute(
+            "UPDATE export_positions SET last_seq = MIN(last_seq, :last) WHERE log = :log",
+            {"log": log, "last": seq},
+        )
+    followed = min(int(_find(database, FOLLOWED) or 0), last["transitions"])
+    database.execute(_SET, {"key": FOLLOWED, "value": str(followed)})
 
 
 def fill_shared_tables(database: Database, columns: Columns, found: Snapshot) -> None:

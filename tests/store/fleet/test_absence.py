@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from gitworker import clock
@@ -11,6 +12,7 @@ from gitworker.link.connection import FleetConnection
 from gitworker.paths import StatePaths
 from gitworker.store.fleet.machines import record_foreign_heartbeat
 from gitworker.store.heartbeats import record_heartbeat
+from gitworker.store.messages.mailbox import NewMessage, acknowledge_message, publish_message
 from gitworker.store.sqlite.database import Database
 from gitworker.store.workers import add_worker, all_workers, set_worktree
 from tests.store.machines import Machine, fresh_location, near_links, psql
@@ -97,6 +99,24 @@ def test_the_signs_of_life_of_others_are_read(machines: list[Machine], location:
     two.sync()
     ((seen_ms,),) = two.query(SEEN)
     assert clock.now_ms() - seen_ms < LONG_MS / 2
+
+
+def test_a_server_that_was_restored(machines: list[Machine], location: str) -> None:
+    """A machine takes over what the server has, and keeps a copy of what it had itself."""
+    one, _ = machines
+    with one.open() as store:
+        publish_message(store, NewMessage("lost", "x", ts_ms=1, sender="hq"))
+        acknowledge_message(store, "auth", 1, now=1)
+    with psql(location) as connection:
+        connection.execute("SET gitworker.writer = 'on'")
+        connection.execute("DELETE FROM messages")
+        connection.execute("DELETE FROM fleet_log WHERE shared LIKE '%lost%'")
+        connection.execute("UPDATE row_numbers SET last = 0 WHERE name = 'messages'")
+    one.sync()
+    assert one.query("SELECT id FROM messages") == []
+    assert one.query("SELECT last_acked_seq FROM cursors") == [(0,)]
+    with closing(apsw.Connection(f"{one.path}.before-restart-1")) as kept:
+        assert kept.execute("SELECT id FROM messages").fetchall() == [("lost",)]
 
 
 def test_a_server_that_lost_its_last_entries(machines: list[Machine], location: str) -> None:
