@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gitworker.errors import Refused
 from gitworker.paths import unlock_worktree_of_agent
+from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.rules_text import quoted
 from gitworker.session import Session
@@ -55,6 +56,7 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         with suppress(GitFailed):
             session.git.run("worktree", "move", "--", path, aside)
             record_place(session, older, aside)
+            session.report(Notice(f"the worktree of {older.worker_id} is at {aside} now"))
     if not os.path.lexists(path):
         return path
     return _beside(path, worker)

@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.lifecycle.fail import fail
+from tests.cli.kit import run
 from tests.workers.world import World, unchanged
 
 
@@ -36,6 +37,17 @@ def test_with_submodules(world: World, tmp_path: Path) -> None:
     assert (place / "lib/lib.txt").exists()
     assert world.path("auth").name == "login"
     assert world.git("symbolic-ref", "--short", "HEAD", cwd=world.path("auth")) == "auth/login"
+
+
+def test_an_older_worktree_is_moved(world: World) -> None:
+    """It keeps its uncommitted files, and the command says where it is."""
+    retried(world)
+    (world.path("auth") / "mine.txt").write_text("mine\n")
+    said = run(world.root, "spawn", "bob", "login").err
+    place = world.path("auth")
+    assert place.name == "login@auth"
+    assert (place / "mine.txt").read_text() == "mine\n"
+    assert f"the worktree of auth is at {place} now" in said
 
 
 def test_locked(world: World) -> None:
