@@ -61,6 +61,10 @@ def run_capped(
                 with suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
         _has_closed(fd, output)  # the rest
+    except BaseException:  # nobody would enforce the limit of time any more
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        raise
     finally:
         os.close(fd)
     status = wait_job(pid)

@@ -67,12 +67,20 @@ def carry_out(session: Session, run_id: str) -> AutomationRun:
     """
     life = LifeLock(session.paths, life_of(run_id))
     try:
-        return _take_and_carry_out(session, run_id, life)
-    finally:
+        automation, run = _take(session, run_id, life)
+        ended = _carry_out_and_record(session, automation, run)
+    except (NotFound, Refused):  # it is not ours
         life.end()
+        raise
+    except BaseException:  # the row says that it runs; the free lock proves that it does not
+        life.release()
+        raise
+    life.end()
+    return ended
 
 
-def _take_and_carry_out(session: Session, run_id: str, life: LifeLock) -> AutomationRun:
+def _take(session: Session, run_id: str, life: LifeLock) -> tuple[Automation, AutomationRun]:
+    """Take a claimed run, so that no other process carries it out."""
     pid, start, boot_id = this_process()
     with session.store.write() as writer:
         run = find_automation_run(writer, run_id)
@@ -85,7 +93,12 @@ def _take_and_carry_out(session: Session, run_id: str, life: LifeLock) -> Automa
                 f"git worker automation history {run.automation_id}",
                 code="moved_on",
             )
-        automation = require_automation(writer, run.automation_id)
+        return require_automation(writer, run.automation_id), run
+
+
+def _carry_out_and_record(
+    session: Session, automation: Automation, run: AutomationRun
+) -> AutomationRun:
     try:
         end = _carry_out(session, automation, run)
     except GitWorkerError as error:
@@ -93,9 +106,9 @@ def _take_and_carry_out(session: Session, run_id: str, life: LifeLock) -> Automa
     except OSError as error:
         end = RunEnd(FAILED, skipped_reason=f"a process could not be started: {error.strerror}")
     with session.store.write() as writer:
-        end_run(writer, run_id, end, now=clock.now_ms())
-        ended = find_automation_run(writer, run_id)
-    assert ended is not None, run_id
+        end_run(writer, run.id, end, now=clock.now_ms())
+        ended = find_automation_run(writer, run.id)
+    assert ended is not None, run.id
     return ended
 
 

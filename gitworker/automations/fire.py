@@ -16,6 +16,7 @@ from gitworker.automations.rules_automation import (
     capped,
     skip_reason,
     split_events,
+    was_set_back,
 )
 from gitworker.automations.schedule import next_time_ms
 from gitworker.bus.message_ids import new_id
@@ -105,6 +106,7 @@ def _fire(session: Session, automation: Automation, *, is_busy: bool, now: int) 
     """Claim one automation if it is due; return its run, or None without one to carry out."""
     kind = automation.trigger["type"]
     events: list[Found] = []
+    skipped = None
     seqs = (automation.message_seq, automation.transition_seq)
     if kind == EVENT and is_busy:
         return None  # its events wait for the end of the run
@@ -113,9 +115,13 @@ def _fire(session: Session, automation: Automation, *, is_busy: bool, now: int) 
             events, seqs = _events(reader, automation)
         if not events and seqs == (automation.message_seq, automation.transition_seq):
             return None
-    elif automation.next_at_ms is None or automation.next_at_ms > now:
+    elif automation.next_at_ms is None:
         return None
-    skipped = skip_reason(
+    elif automation.next_at_ms > now:
+        if not _is_too_late(automation, automation.next_at_ms, now):
+            return None
+        skipped = "the clock was set back"
+    skipped = skipped or skip_reason(
         last_run_at_ms=automation.last_run_at_ms, cooldown_s=automation.cooldown_seconds,
         is_running=is_busy, now=now,
     )  # fmt: skip
@@ -134,6 +140,15 @@ def _fire(session: Session, automation: Automation, *, is_busy: bool, now: int) 
             return None
         is_claimed = claim_firing(writer, automation, claim, now=now)
     return claim.run if is_claimed and skipped is None else None
+
+
+def _is_too_late(automation: Automation, next_at_ms: int, now: int) -> bool:
+    """Return whether the next time is that of a clock that has been set back since."""
+    last = automation.last_run_at_ms
+    return (
+        was_set_back(automation.trigger, next_at_ms=next_at_ms, last_run_at_ms=last, now=now)
+        and (next_time_ms(automation.trigger, before_ms=next_at_ms, now=now) or now) < next_at_ms
+    )
 
 
 def _events(reader: Reader, automation: Automation) -> tuple[list[Found], tuple[int, int]]:

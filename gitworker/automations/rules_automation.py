@@ -16,7 +16,8 @@ PERIODIC, CRON, EVENT = "periodic", "cron", "event"
 COMMAND, TASK, AGENT = "command", "task", "agent"
 EVENT_COOLDOWN_S = 3600  # by time the default is 0, since the period itself is a limit
 PERIOD_MIN_S = 1
-PROMPT_MAX = 90_000  # characters: one variable of a process has 128 kB
+STEP_MS = 60_000  # a clock that is corrected by less was not set back
+PROMPT_MAX = 90_000  # bytes: one variable of a process has 128 kB
 OUTPUT_MAX = 65_536
 PLACEHOLDER = re.compile(r"\{\{\s*(event|step_\d+)\s*\}\}")
 EVENT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
@@ -112,13 +113,23 @@ def next_period_ms(before_ms: int | None, interval_s: int, now: int) -> int:
     return before_ms + ((now - before_ms) // step + 1) * step
 
 
+def was_set_back(
+    trigger: Mapping[str, Any], *, next_at_ms: int, last_run_at_ms: int | None, now: int
+) -> bool:
+    """Return whether the clock was set back since the next time was computed."""
+    if trigger["type"] == PERIODIC:
+        return next_at_ms - now > int(trigger["interval_seconds"]) * 1000 + STEP_MS
+    return last_run_at_ms is not None and last_run_at_ms - now > STEP_MS
+
+
 def skip_reason(
     *, last_run_at_ms: int | None, cooldown_s: int, is_running: bool, now: int
 ) -> str | None:
     """Return why a due automation does not run, or None."""
     if is_running:
         return "its last run has not ended"
-    if last_run_at_ms is not None and now - last_run_at_ms < cooldown_s * 1000:
+    # A last run in the future was before the clock was set back.
+    if last_run_at_ms is not None and 0 <= now - last_run_at_ms < cooldown_s * 1000:
         left_s = (cooldown_s * 1000 - (now - last_run_at_ms) + 999) // 1000
         return f"cooldown: {left_s} s left"
     return None
@@ -131,10 +142,16 @@ def render_prompt(template: str, values: Mapping[str, str]) -> str:
 
 
 def capped(text: str, limit: int = OUTPUT_MAX) -> str:
-    """Return text with at most `limit` characters, and a note about the rest."""
-    if len(text) <= limit:
+    """Return text with at most `limit` bytes of UTF-8, and a note about the rest.
+
+    It has no NUL characters, which no variable of a process can hold.
+    """
+    text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= limit:
         return text
-    return f"{text[:limit]}\n[{len(text) - limit} characters were left out]\n"
+    kept = encoded[:limit].decode("utf-8", "ignore")
+    return f"{kept}\n[{len(text) - len(kept)} characters were left out]\n"
 
 
 def over_budget(tokens: int, limit: int | None) -> str | None:

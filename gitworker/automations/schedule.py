@@ -29,7 +29,9 @@ def _next_of_cron(expression: str, now: int) -> int:
     from cronsim import CronSim, CronSimError  # 5 ms, for cron expressions only
 
     try:
-        found = next(CronSim(expression, clock.local_datetime(now)))  # local, as in cron
+        times = CronSim(expression, clock.local_datetime(now))  # local, as in cron
+        # In the hour that is repeated in autumn, the first ones are those of the first time.
+        found = next(one for one in times if one.timestamp() * 1000 > now)
     except CronSimError as error:
         raise _bad(expression, str(error)) from None
     except StopIteration:

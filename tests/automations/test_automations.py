@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from gitworker.automations.carry_out import carry_out
 from gitworker.automations.change import add, enable, remove
 from gitworker.automations.fire import FAR, fire_due, fire_now, life_of
 from gitworker.automations.rules_automation import Draft
+from gitworker.automations.schedule import next_time_ms
 from gitworker.automations.show import (
     json_automation,
     json_history,
@@ -40,7 +43,7 @@ from gitworker.store.planning.automations import (
 )
 from tests.hints.following import Printed, follow, note
 from tests.tasks.test_queue import add as add_task
-from tests.workers.world import World, unchanged
+from tests.workers.world import World, unchanged, wait_until
 
 
 def make(world: World, name: str = "nightly", **wanted: object) -> Automation:
@@ -192,6 +195,63 @@ def test_a_run_is_carried_out_once(world: World, later: list[int]) -> None:
         ended = find_automation_run(reader, lost)
     assert ended is not None
     assert (ended.status, ended.skipped_reason) == ("failed", "its process was killed")
+
+
+def test_a_run_that_is_interrupted(world: World, later: list[int]) -> None:
+    """Ctrl-C ends the command of a run, and the next tick records that, not the next day."""
+    make(world, command="echo $$ >pid; sleep 600")
+    run = fire_now(world.session(), "nightly").run
+    words = ("automation", "run", "nightly", "--run", run)
+    process = subprocess.Popen(["git-worker", *words], cwd=world.root, stdout=-3, stderr=-3)
+    wait_until((world.root / "pid").exists)
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    wait_until(lambda: not is_alive(world))
+    later[0] = 1
+    fire_due(world.session())
+    assert statuses(world) == [("manual", "failed")]
+
+
+def is_alive(world: World) -> bool:
+    """Return whether the command of the run still runs."""
+    return Path(f"/proc/{(world.root / 'pid').read_text().strip() or 1}").exists()
+
+
+def test_a_clock_that_was_set_back(world: World, later: list[int]) -> None:
+    """Firing goes on with the next period, and a cooldown of the future counts no more."""
+    make(world)
+    make(world, "reviewer", events=["x-ping"], every_s=None)
+    later[0] = 365 * 86_400
+    publish_ping(world)
+    for fired in fire_due(world.session()):
+        carry_out(world.session(), fired.run)
+    later[0] = 0
+    publish_ping(world)
+    assert due(world) == ["reviewer"]
+    assert ("periodic", "skipped") in statuses(world)
+    later[0] = 61
+    assert due(world) == ["nightly"]
+
+
+def publish_ping(world: World) -> None:
+    """Publish a message for which an automation waits."""
+    with world.session().store.write() as writer:
+        publish(writer, Outgoing("x-ping", sender="hq", payload={}), now=clock.now_ms())
+
+
+def test_cron_in_the_repeated_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the second half past two of an autumn night, the next time is not the first one."""
+    pytest.importorskip("cronsim")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    now = 1_792_890_900_000  # 2026-10-25 02:15 CET, the second time
+    try:
+        found = next_time_ms({"type": "cron", "expression": "30 2 * * *"}, before_ms=None, now=now)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found is not None
+    assert found > now
 
 
 @pytest.mark.parametrize(

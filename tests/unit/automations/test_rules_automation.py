@@ -88,6 +88,7 @@ def test_skips() -> None:
     found = skip_reason(last_run_at_ms=0, cooldown_s=9, is_running=False, now=8500)
     assert found == "cooldown: 1 s left"
     assert skip_reason(last_run_at_ms=None, cooldown_s=0, is_running=True, now=5) is not None
+    assert skip_reason(last_run_at_ms=9, cooldown_s=9, is_running=False, now=5) is None
 
 
 def test_prompts() -> None:
@@ -96,6 +97,8 @@ def test_prompts() -> None:
     assert render_prompt("{{event}} {{ step_0 }} {{x}}{{step_9}}", values) == "{{step_0}} out {{x}}"
     assert capped("abc", 3) == "abc"
     assert capped("abcd", 3) == "abc\n[1 characters were left out]\n"
+    assert capped("a\0", 4) == "a\N{REPLACEMENT CHARACTER}"
+    assert capped("äöü", 5) == "äö\n[1 characters were left out]\n"
 
 
 def test_budgets() -> None:
