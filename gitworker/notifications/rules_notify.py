@@ -73,7 +73,7 @@ def is_left_to_run(
 ) -> bool:
     """Return whether a run continues a worker of its own by itself: a retry, or an approval."""
     if state is WorkerState.FAILED:
-        return status is TaskStatus.FAILED
+        return status in (TaskStatus.FAILED, TaskStatus.READY)
     return not requires_approval and verification is not VerificationType.HUMAN
 
 

@@ -120,6 +120,9 @@ def run(session: Session, order: RunOrder) -> RunSummary:
         try:
             while not work.try_tick():
                 work.wait(waker)
+        except BaseException:
+            start_notify_job(session, is_final=True)  # what is left is a person's now
+            raise
         finally:
             work.setups.stop()
             work.standby.close()

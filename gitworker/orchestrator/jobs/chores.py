@@ -26,11 +26,13 @@ class Chores:
     """The chores of one run; what must survive it is in the database."""
 
     __slots__ = (
-        "_automations", "_lands", "_offered", "_offers", "_session", "_tried", "_validations",
+        "_automations", "_lands", "_offered", "_offers", "_session", "_starts", "_tried",
+        "_validations",
     )  # fmt: skip
 
     def __init__(self, session: Session, *, lands: bool) -> None:
         self._session = session
+        self._starts = True
         self._lands = lands  # else the branches of workstreams wait for a person
         self._tried: set[str] = set()  # validations that could not be carried out in this run
         self._validations: dict[str, CommandJob] = {}
@@ -46,11 +48,12 @@ class Chores:
 
     @property
     def wake_at_ms(self) -> int | None:
-        """Return the time of the next automation; None without one."""
-        return next_wake_ms(self._session)
+        """Return the time of the next automation; None without one, or if none may start."""
+        return next_wake_ms(self._session) if self._starts else None
 
     def tick(self, *, starts: bool) -> None:
         """Take the results of ended chores and start those that are due."""
+        self._starts = starts
         ends = (
             (self._validations, _validated), (self._automations, _automated),
             (self._offers, _verified),

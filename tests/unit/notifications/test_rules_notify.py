@@ -21,6 +21,7 @@ S, T, V = WorkerState, TaskStatus, VerificationType
     ("state", "status", "approval", "verification", "left"),
     [
         (S.FAILED, T.FAILED, False, V.AUTO_TEST, True),
+        (S.FAILED, T.READY, False, V.AUTO_TEST, True),
         (S.FAILED, T.BLOCKED, False, V.AUTO_TEST, False),
         (S.IN_REVIEW, T.VERIFYING, False, V.AUTO_TEST, True),
         (S.IN_REVIEW, T.VERIFYING, False, V.QA_AGENT, True),
