@@ -51,7 +51,7 @@ def reply(session: Session, name: str, answer: str, *, number: int | None = None
                 f"worker {question.worker_id} cannot answer its own question",
                 "git worker inbox", code="not_allowed",
             )  # fmt: skip
-        words = check_answer(question, answer)
+        words = check_answer(question, answer, is_only=len(found) == 1)
         record_answer(writer, question, words, by=session.actor, now=clock.now_ms())
         crash_point("answer-recorded")
         answered = find_question(writer, question.message_id) or question

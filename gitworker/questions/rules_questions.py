@@ -30,28 +30,32 @@ def check_options(options: Sequence[str]) -> tuple[str, ...]:
     return tuple(options)
 
 
-def check_answer(question: Question, answer: str) -> str:
-    """Return the answer; raise Invalid for an empty one, or if the question has other options."""
+def check_answer(question: Question, answer: str, *, is_only: bool = True) -> str:
+    """Return the answer; `is_only`: no other question of the task waits.
+
+    Raise Invalid for an empty one, or if the question has other options."""
     words = answer.strip()
     if not words:
-        raise Invalid("the answer is empty", answer_command(question), code="usage")
+        raise Invalid(
+            "the answer is empty", answer_command(question, is_only=is_only), code="usage"
+        )
     if not question.options:
         return answer.rstrip("\n")
     if words not in question.options:
         raise Refused(
             f"{ascii(words)[:SHOWN]} is not an option of the question:"
             f" {', '.join(question.options)}",
-            f"git worker reply {question.task_id} {quoted(question.options[0])}",
+            answer_command(question, quoted(question.options[0]), is_only=is_only),
             code="not_an_option",
         )
     return words
 
 
-def answer_command(question: Question, *, is_only: bool = True) -> str:
+def answer_command(question: Question, answer: str = "<text>", *, is_only: bool = True) -> str:
     """Return the command that answers a question; its number is named if there are several."""
     if is_only:
-        return f"git worker reply {question.task_id} <text>"
-    return f"git worker reply -q {question.id} {question.task_id} <text>"
+        return f"git worker reply {question.task_id} {answer}"
+    return f"git worker reply -q {question.id} {question.task_id} {answer}"
 
 
 def ask_refusal(worker: str, state: WorkerState) -> GitWorkerError | None:
