@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.branches.remote import open_remote
+from gitworker.lifecycle.rules import FREE
 from gitworker.model.ids import Ref
 from gitworker.model.ref_names import tracking_ref
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.remote.push import delete_branches
+from gitworker.store.operations import all_operations
+from gitworker.store.payloads.payload import MergeData
+from gitworker.store.workers import all_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,17 +26,27 @@ if TYPE_CHECKING:
 def delete_landed(session: Session, refs: Sequence[str]) -> None:
     """Delete branches from the remote whose commits, as last seen there, have all landed there.
 
-    Another commit there stays, since the deletion is a compare-and-set.
+    Another commit there stays, since the deletion is a compare-and-set. Branches that an earlier
+    job was killed before it deleted, or that the remote kept, are tried again.
     """
     remote = open_remote(session)
     if remote is None:
         return
     tips = {
         Ref(ref): tip
-        for ref in refs
+        for ref in {*refs, *_left(session)}
         if (tip := find_ref(remote.git, tracking_ref(remote.name, Ref(ref)))) is not None
         and remote.has_patches_of(tip)
     }
     if tips:
         limit_s = session.settings.merge_remote_timeout_s
         delete_branches(remote.git, remote=remote.name, tips=tips, limit_s=limit_s)
+
+
+def _left(session: Session) -> set[Ref]:
+    """Return the branches that landings of this machine have pushed, and no worker has now."""
+    with session.store.read() as reader:
+        taken = {worker.ref for worker in all_workers(reader) if worker.state not in FREE}
+        ended = [one for one in all_operations(reader) if one.kind == "merge"]
+    landings = [one.payload(MergeData) for one in ended if one.status == "done"]
+    return {one.ref for one in landings if one.pushed and not one.keep} - taken

@@ -54,6 +54,22 @@ def test_commands_that_fetch_the_same_branch(fleet: Fleet) -> None:
         assert f"{number}.txt" in said[0][0].decode()
 
 
+def test_a_branch_that_was_not_deleted(fleet: Fleet) -> None:
+    """The job of a later landing deletes the branch of an earlier one that the remote kept."""
+    (alpha,) = fleet("alpha")
+    remote = alpha.root.parent / "remote.git"
+    alpha.git("config", "receive.denyDeletes", "true", cwd=remote)
+    for worker, task, left in (("auth", "login", ["auth/login", "main"]), ("ui", "menu", ["main"])):
+        alpha.ok("spawn", worker, task)
+        alpha.commit(worker, "Add", {f"{worker}.txt": "x\n"})
+        alpha.ok("done", worker)
+        alpha.ok("approve", worker)
+        alpha.ok("land", worker)
+        wait_for(lambda: alpha.popen("pgrep", "-f", "delete-landed", stdout=-3).wait() == 1)
+        wait_for(lambda left=left: branches_of_remote(alpha) == left)
+        alpha.git("config", "receive.denyDeletes", "false", cwd=remote)
+
+
 def branches_of_remote(machine: Machine) -> list[str]:
     """Return the branches that the remote has."""
     lines = machine.git("ls-remote", "--heads", "origin").splitlines()
