@@ -131,6 +131,7 @@ def test_yaml(world: World) -> None:
         ("id: a\n", "line 1: the plan must be a list"),
         ("- id: a\n  name: b\n", "line 1: 'name' is not a field"),
         ("- id: !!python/object:os.system a\n", "line 1: "),
+        ("- id: a\n- title: 2024-02-30\n", "line 2: day is out of range"),
         ("a: \x01", "line 1: this is not YAML"),
         ("", "the plan has no open task"),
     ):

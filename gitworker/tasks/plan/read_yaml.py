@@ -27,8 +27,7 @@ def parse_yaml(text: str) -> list[PlannedTask]:
         tasks = list(_task_nodes(root))
         loader = yaml.SafeLoader("")
         planned = [
-            planned_task(node.start_mark.line + 1, loader.construct_document(node))
-            for node in tasks
+            planned_task(node.start_mark.line + 1, _value_of(loader, node)) for node in tasks
         ]
         return in_workstream(planned, _workstream(root))
     except yaml.MarkedYAMLError as error:
@@ -37,6 +36,13 @@ def parse_yaml(text: str) -> list[PlannedTask]:
         raise at_line(mark.line + 1 if mark else 1, str(problem)) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise at_line(1, f"this is not YAML: {str(error).splitlines()[0][:80]}") from None
+
+
+def _value_of(loader: Any, node: Any) -> Any:
+    try:
+        return loader.construct_document(node)
+    except ValueError as error:  # an impossible date, or a number with too many digits
+        raise at_line(node.start_mark.line + 1, str(error)[:80]) from None
 
 
 def _workstream(root: Any) -> str | None:
