@@ -34,6 +34,17 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + int(seconds * 1000)))
 
 
+def test_a_clock_that_was_set_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that failed in the future is tried again, not in a day."""
+    world.working("auth", "login", {"a": "1\n"})
+    later(monkeypatch, 86_400)
+    fail(world.session(), "auth", reason="no")
+    monkeypatch.delenv("GITWORKER_CLOCK_MS")
+    assert world.task("login").status == "FAILED"
+    sweep(world.session())
+    assert world.task("login").status == "READY"
+
+
 def test_fail(world: World) -> None:
     """A failed worker shows its reason; its task waits for a retry, branch and worktree stay."""
     place = world.working("auth", "login", {"a": "1\n"})

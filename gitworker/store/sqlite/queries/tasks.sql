@@ -38,9 +38,9 @@ ORDER BY d.depends_on;
 SELECT depends_on AS id FROM task_dependencies WHERE task_id = :task AND until = 'landed'
 ORDER BY depends_on;
 
--- name: due_retries — failed tasks whose back-off is over
+-- name: due_retries — failed tasks whose back-off is over, or that failed before the clock was set back
 SELECT id FROM tasks INDEXED BY idx_tasks_failed WHERE status = 'FAILED' AND resume_after_ms IS NOT NULL
-    AND resume_after_ms <= :now;
+    AND (resume_after_ms <= :now OR status_changed_at_ms > :now + 60000);
 
 -- name: unblocked — DEFINED tasks without an open dependency, in their order
 SELECT id FROM tasks INDEXED BY idx_tasks_unblocked
