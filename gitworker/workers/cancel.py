@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain
+from gitworker.errors import Conflict
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance, require_event
@@ -45,14 +46,17 @@ class FreedWorker:
     staged: bool = False
 
 
-def cancel(session: Session, name: str) -> FreedWorker:
-    """Cancel the worker's task and make the worker IDLE; its work is rescued."""
+def cancel(session: Session, name: str, *, task: str | None = None) -> FreedWorker:
+    """Cancel the worker's task and make the worker IDLE; its work is rescued.
+
+    Raises Conflict if it has another task than `task` by now.
+    """
     with session.store.read() as reader:
         former = _find_former(reader, name)
     if former is not None:
         session.report(Notice(f"task {name} was cancelled already: nothing changed"))
         return FreedWorker(former, None, None)
-    return _free(session, name, "cancel")
+    return _free(session, name, "cancel", task=task)
 
 
 def reset(session: Session, name: str) -> FreedWorker:
@@ -94,7 +98,7 @@ def _report_free(session: Session, worker: Worker) -> None:
     session.report(Notice(f"worker {worker.worker_id} has no task: nothing changed"))
 
 
-def _free(session: Session, name: str, kind: str) -> FreedWorker:
+def _free(session: Session, name: str, kind: str, *, task: str | None = None) -> FreedWorker:
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
@@ -102,6 +106,9 @@ def _free(session: Session, name: str, kind: str) -> FreedWorker:
             worker = require_worker(reader, name, session)
             stacked = workers_on(reader, worker.worker_id, worker.task_id)
         require_ended(session, worker.worker_id)
+        if task not in (None, worker.task_id):
+            words = f"worker {worker.worker_id} does not have task {task} any more"
+            raise Conflict(words, "run the command again")
         if has_no_task(worker.state):
             _report_free(session, worker)
             return FreedWorker(worker, None, None)

@@ -137,7 +137,7 @@ def plan_removals(
     with session.store.write_own() as writer:
         if kind in EVENTS:
             for one in removals:
-                _refuse_agent(session, writer, one.worker)
+                _require_unchanged(session, writer, one.worker)
         operations = [
             _journal(session, writer, kind, worker=one.worker, data=data)
             for one, data in zip(removals, plans, strict=True)
@@ -147,12 +147,14 @@ def plan_removals(
     return operations
 
 
-def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
-    """Raise Refused if the task's supervised agent is alive.
+def _require_unchanged(session: Session, writer: Writer, worker: Worker) -> None:
+    """Raise Conflict if the worker has changed, Refused if the task's supervised agent is alive.
 
     It may have started after the first check, or work in another directory. Once the journal is
     written, no agent can start.
     """
+    if load_worker(writer, worker.worker_id).version != worker.version:
+        raise Conflict(f"{worker.worker_id} has changed meanwhile", "run the command again")
     run = find_latest_run(writer, worker.worker_id)
     pid = living_agent(writer, session.paths, run)
     if run is not None and pid is not None and run.task_id == worker.task_id:

@@ -219,6 +219,16 @@ def taken_back_as(state: WorkerState) -> str:
     return "reset" if state is WorkerState.FAILED else "cancel"
 
 
+def done_refusal(task: str, status: TaskStatus) -> GitWorkerError | None:
+    """Return why a task that was taken from a worker cannot return to it, or None: it is done."""
+    if status is not TaskStatus.COMPLETED:
+        return None
+    return Refused(
+        f"task {task} {status_words(status)} now, by others", f"git worker task show {task}",
+        code="moved_on",
+    )  # fmt: skip
+
+
 def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:
     """Return why a task cannot return to the worker that had it, or None.
 

@@ -14,9 +14,10 @@ from gitworker.journal.undo.reassign import (
     assign_again,
 )
 from gitworker.journal.undo.restore import branch_refusal, bring_back, worker_refusal
-from gitworker.journal.undo.rules_undo import return_refusal
+from gitworker.journal.undo.rules_undo import done_refusal, return_refusal
 from gitworker.journal.undo.undoable import Undoable, close, closed_unless_begun
 from gitworker.lifecycle.lost_task import publish_return
+from gitworker.lifecycle.rules import FREE
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerState
 from gitworker.paths import read_worktree_owner
@@ -29,7 +30,7 @@ from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import Operation, find_last_operation
 from gitworker.store.payloads.payload import RemovalData
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, load_worker, set_worktree
+from gitworker.store.workers import Worker, find_worker, load_worker, set_worktree
 from gitworker.worktrees.removal import carry_out_locked, trash_of
 
 
@@ -49,6 +50,9 @@ def _require_free_task(session: Session, done: Operation) -> None:
         claim = find_claim(reader, done.task_id)
     if task is None:
         return
+    refusal = done_refusal(task.id, task.status)
+    if refusal is not None:
+        raise refusal
     holder = task.assigned_agent_id or (claim.holder if claim and claim.is_valid else None)
     refusal = return_refusal(
         task.id, task.status, holder=None if holder == done.worker_id else holder
@@ -63,7 +67,17 @@ def _require_no_branch(session: Session, done: Operation) -> None:
 
 
 def _has_begun(session: Session, done: Operation) -> bool:
-    return find_ref(session.git, done.payload(RemovalData).ref) is not None
+    has_branch = find_ref(session.git, done.payload(RemovalData).ref) is not None
+    return has_branch and not _is_assigned_again(session, done)
+
+
+def _is_assigned_again(session: Session, done: Operation) -> bool:
+    """Return whether the worker has got its task again: branch and worktree are of that start."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, done.worker_id)
+    if worker is None or worker.task_id != done.task_id:
+        return False
+    return worker.state not in FREE
 
 
 def _require_freed(session: Session, done: Operation) -> None:
@@ -119,6 +133,8 @@ def _restored(
 
 def _take_again(session: Session, done: Operation) -> None:
     """Revert the steps of an undo that was refused in the middle."""
+    if _is_assigned_again(session, done):
+        return
     data = done.payload(RemovalData)
     place = data.worktree
     admin_dir = place and find_admin_dir(session.repository.common_dir, place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.bus.transitions import move_task
-from gitworker.errors import NotFound
+from gitworker.errors import Conflict, NotFound
 from gitworker.lifecycle.fail import stop
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.task import TaskEvent, TaskStatus
@@ -74,6 +74,8 @@ def restart_task(session: Session, task: str) -> ChangedTask:
     freed = _free(session, task) if is_in_hand(stored.status) else ChangedTask(task, stored.status)
     with session.store.write() as writer:
         stored = require_stored_task(writer, task)
+        if is_in_hand(stored.status):
+            raise _changed(task)
         if skips_dependencies(stored.status) and open_needs_of(writer, task):
             waive_needs(writer, task)
         set_task_retry(writer, task, count=0, resume_after_ms=None)
@@ -103,7 +105,7 @@ def skip_task(session: Session, task: str) -> ChangedTask:
     """Record a failed or blocked task as COMPLETED without its work; its dependents may start."""
     stored, worker = _look(session, task, SKIP)
     if not is_done_already(SKIP, stored.status):
-        _move(session, task, SKIP)
+        _move(session, stored, SKIP)
     return ChangedTask(task, _status(session, task), worker and worker.worker_id)
 
 
@@ -114,7 +116,7 @@ def cancel_task(session: Session, task: str) -> ChangedTask:
         return ChangedTask(task, stored.status)
     if worker is not None and frees_worker(worker.state):
         return _free(session, task)
-    _move(session, task, CANCEL)
+    _move(session, stored, CANCEL)
     return ChangedTask(task, _status(session, task))
 
 
@@ -194,14 +196,23 @@ def _look(
 def _free(session: Session, task: str) -> ChangedTask:
     with session.store.read() as reader:
         worker = find_worker_of_task(reader, task)
-    assert worker is not None, task
-    freed = cancel(session, worker.worker_id)
+    if worker is None:
+        raise _changed(task)
+    freed = cancel(session, worker.worker_id, task=task)
     return ChangedTask(task, _status(session, task), worker.worker_id, freed.rescue_ref)
 
 
-def _move(session: Session, task: str, event: TaskEvent) -> None:
+def _changed(task: str) -> Conflict:
+    return Conflict(f"task {task} has changed meanwhile", "run the command again")
+
+
+def _move(session: Session, stored: StoredTask, event: TaskEvent) -> None:
+    """Move a task; raise Conflict if it has changed since it was looked at."""
     with session.store.write() as writer:
-        move_task(writer, require_stored_task(writer, task), (event,), actor=session.actor)
+        current = require_stored_task(writer, stored.id)
+        if current.version != stored.version:
+            raise _changed(stored.id)
+        move_task(writer, current, (event,), actor=session.actor)
         promote(writer, actor=session.actor)
     publish_views(session)
 

@@ -6,6 +6,7 @@ from gitworker.claims.rules_claim import HELD
 from gitworker.errors import Refused
 from gitworker.journal.undo.rules_undo import (
     LandedWindow,
+    done_refusal,
     events_back,
     is_completed,
     landing_refusal,
@@ -186,6 +187,12 @@ def test_an_undone_adoption(state: WorkerState) -> None:
     assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
     means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
     assert taken_back_as(state) == means.get(state, "cancel")
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+def test_tasks_that_are_done(status: TaskStatus) -> None:
+    """A task that others have completed since does not return."""
+    assert (done_refusal("t1", status) is None) is (status is not TaskStatus.COMPLETED)
 
 
 @pytest.mark.parametrize("status", TaskStatus)
