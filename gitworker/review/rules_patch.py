@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 HEAD = "diff --git "
 BINARY = "Binary files "
+ADDED, USUAL_MODE = "A", "100644"
+MODES = {"100755": " (executable)", "120000": " (symbolic link)", "160000": " (submodule)"}
 TYPE_CHANGE = "T"  # git shows it as a deletion and a new file
 NO_NEWLINE = "\\"
 
@@ -165,10 +167,19 @@ def _identified(change: RawChange, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
+def mode_text(change: RawChange) -> str | None:
+    """Return the change of a file's mode, or the unusual mode of a new one, in words; or None."""
+    if change.status in "MRC" and change.old_mode != change.new_mode:
+        return f"mode {change.old_mode} → {change.new_mode}"
+    if change.status == ADDED and change.new_mode != USUAL_MODE:
+        return f"mode {change.new_mode}{MODES.get(change.new_mode, '')}"
+    return None
+
+
 def _facts(change: RawChange, hunks: Sequence[Hunk], *, is_binary: bool) -> str | None:
     """Return the id of the part of a change that has no lines, or None."""
     has_moved = change.old_path != change.path
-    has_mode = change.status in "MRC" and change.old_mode != change.new_mode
+    has_mode = mode_text(change) is not None
     if hunks and not (has_moved or has_mode or is_binary or change.status == TYPE_CHANGE):
         return None
     facts: list[object] = [change.status, change.old_mode, change.new_mode]

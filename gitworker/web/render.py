@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, compiler
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gitworker import clock
 from gitworker.model.worker import WorkerState
@@ -75,7 +75,7 @@ def make_environment() -> Environment:
         "age": lambda at_ms, now_ms: age_text(None if at_ms is None else max(0, now_ms - at_ms)),
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
         "short": lambda oid: str(oid)[:SHORT], "stamp": _stamp, "label": _label,
-        "event": event_text,
+        "event": event_text, "editable": lambda text: escape(_decodable(text)),
         "percent": lambda share: f"{share:.0%}",
         "bytes": lambda path: quote(path.encode("utf-8", "surrogateescape"), safe="/"),
     }  # fmt: skip

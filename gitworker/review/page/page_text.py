@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.observe.text import BOLD, DIM, age_text, few_files, one_line, paint
 from gitworker.review.page.comment_words import answers, author_and_place, comment_state
 from gitworker.review.page.page import NO_FILES
+from gitworker.review.rules_patch import mode_text
 from gitworker.rules_text import count_text, printable
 from gitworker.states.worker_machine import state_words
 from gitworker.store.reviewing.comments import OLD
@@ -120,8 +121,8 @@ def _file(page: ReviewPage, file: PageFile, text: _Text, placed: set[int]) -> It
     if change.old_path != change.path:
         name = f"{one_line(change.old_path)} → {name}"
     facts = [f"+{patch.added} -{patch.removed}", *map(one_line, file.risks)]
-    if change.status in "MRC" and change.old_mode != change.new_mode:
-        facts.append(f"mode {change.old_mode} → {change.new_mode}")
+    if (mode := mode_text(change)) is not None:
+        facts.append(mode)
     facts += {"A": ["new"], "D": ["deleted"], "T": ["other type"]}.get(change.status, [])
     if patch.is_binary:
         facts.append("binary")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.review.rules_patch import mode_text
 from gitworker.store.reviewing.comments import OLD
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ def _facts(patch: FilePatch) -> Iterator[str]:
         yield STATUSES[change.status]
     if change.old_path != change.path:
         yield f"from {change.old_path}"
-    if change.status in "MRC" and change.old_mode != change.new_mode:
-        yield f"mode {change.old_mode} → {change.new_mode}"
+    if (mode := mode_text(change)) is not None:
+        yield mode
     if patch.is_binary:
         yield "binary"
 

@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import TextArea
 
-from gitworker.rules_text import printable
+from gitworker.rules_text import editable
 from gitworker.tui.row_view import RowView
 from gitworker.tui.rows.row import BOLD, DIM, Part, row
 
@@ -33,7 +33,7 @@ class PlainArea(TextArea):
     """A field for text; control characters of a paste are escaped."""
 
     async def _on_paste(self, event: Paste) -> None:
-        event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        event.text = editable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         await super()._on_paste(event)
 
 
@@ -70,7 +70,7 @@ class WriteScreen(ModalScreen[Written | None]):
             heading.can_focus = keys.can_focus = False
             yield heading
             text = self._texts.get(self._purpose, self._text)
-            yield PlainArea(printable(text), soft_wrap=True, id="text")
+            yield PlainArea(editable(text), soft_wrap=True, id="text")
             yield keys
 
     def on_mount(self) -> None:

@@ -116,7 +116,8 @@ def test_a_renamed_file() -> None:
 @pytest.mark.parametrize(
     ("patch", "facts"),
     [
-        (changed(status="A"), ("new",)),
+        (changed(status="A", mode="100644"), ("new",)),
+        (changed(status="A", mode="100755"), ("new", "mode 100755 (executable)")),
         (changed(status="D"), ("deleted",)),
         (changed(mode="2"), ("mode 1 → 2",)),
         (changed(old_path="b.py", status="R"), ("from b.py",)),
