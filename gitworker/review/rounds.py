@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.errors import NotFound
+from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import Oid
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.patch_ids import EMPTY, read_patched
@@ -94,6 +94,38 @@ def require_round(session: Session, worker: Worker) -> Round:
             f"git worker diff {worker.worker_id}",
         )
     return found
+
+
+def require_seen(session: Session, worker: Worker, at: str | None) -> Round:
+    """Return the newest round; raise Conflict unless `at` is its tip, or None."""
+    found = require_round(session, worker)
+    if at not in (None, found.tip):
+        raise _later(worker, found)
+    return found
+
+
+def round_at(session: Session, worker: Worker, at: str | None) -> Round:
+    """Return the newest round with the tip `at`; the newest of all if that is None.
+
+    Raises Conflict if no round of the task has it.
+    """
+    newest = require_round(session, worker)
+    if at is None:
+        return newest
+    with session.store.read() as reader:
+        rounds = rounds_of(reader, worker.worker_id, worker.task_id)
+    found = next((one for one in reversed(rounds) if one.tip == at), None)
+    if found is None:
+        raise _later(worker, newest)
+    return found
+
+
+def _later(worker: Worker, newest: Round) -> Conflict:
+    return Conflict(
+        f"round {newest.number} of {worker.worker_id} was handed in meanwhile; read it first",
+        f"git worker review {worker.worker_id}",
+        code="other_round",
+    )
 
 
 def find_round(session: Session, worker: Worker) -> Round | None:

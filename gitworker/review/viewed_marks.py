@@ -9,7 +9,7 @@ from gitworker import clock
 from gitworker.errors import NotFound
 from gitworker.review.comments.draft import require_reviewable
 from gitworker.review.patch import read_patch
-from gitworker.review.rounds import require_round
+from gitworker.review.rounds import require_seen
 from gitworker.review.rules_viewed import choose
 from gitworker.store.reviewing.marks import clear_viewed, mark_viewed, viewed_among
 
@@ -29,15 +29,21 @@ class ViewedMarks:
 
 
 def view(
-    session: Session, name: str, chosen: str | None = None, *, clear: bool = False
+    session: Session,
+    name: str,
+    chosen: str | None = None,
+    *,
+    clear: bool = False,
+    at: str | None = None,
 ) -> ViewedMarks:
     """Mark the hunks of the newest round as viewed, or clear the marks.
 
-    `chosen` is a file, or the beginning of a hunk's id; None chooses all hunks. Raises NotFound for
-    a name without hunks, Invalid for the beginning of several ids.
+    `chosen` is a file, or the beginning of a hunk's id; None chooses all hunks. `at` is the tip of
+    the round that the reviewer has seen. Raises NotFound for a name without hunks, Invalid for the
+    beginning of several ids, Conflict if another round is the newest.
     """
     worker = require_reviewable(session, name)
-    found = require_round(session, worker)
+    found = require_seen(session, worker, at)
     files = read_patch(session.git, found.base, found.tip)
     hunks = choose(files, chosen, worker=worker.worker_id)
     if not hunks:

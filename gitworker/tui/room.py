@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from textual.app import App
 from textual.message import Message
 
-from gitworker.errors import GitWorkerError, Internal
+from gitworker.errors import GitWorkerError, Internal, as_gitworker_error
 from gitworker.service.outcome_words import Outcome, refusal_words
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Room(App[int]):
 
 
 def _refusal(error: Exception) -> GitWorkerError:
-    """Return an error as a refusal; any other than ours is a bug."""
-    if isinstance(error, GitWorkerError):
-        return error
+    """Return an error as a refusal; any other than ours and the system's is a bug."""
+    if isinstance(error, GitWorkerError | OSError):
+        return as_gitworker_error(error)
     return Internal(f"a bug in gitworker: {error!r}")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 THREADS = 4
 # Of a page that is sent while it is made: parts, each a value or a text between, and characters.
+MARKS = frozenset({"viewed", "unviewed"})
 PARTS_AT_ONCE, SENT_AT_ONCE = 100, 32_000
 EVENT_STREAM = "text/event-stream"
 VIEW, SIDES = "view", "sides"  # the parameter, and the cookie that keeps it
@@ -240,11 +241,18 @@ class _Pages:
         from gitworker.web.pages.work.changes import read
 
         form, name = request.scope["form"], request.path_params["name"]
-        values = read(
-            self._site.service, name, is_sided=_is_sided(request), only=form.get("file", ""),
-            keeps=form.get("tip", ""),  # only a viewed mark has it: it changes no line
-        )  # fmt: skip
+        is_mark = request.path_params["verb"] in MARKS  # it changes no line
+        try:
+            values = read(
+                self._site.service, name, is_sided=_is_sided(request), only=form.get("file", ""),
+                keeps=form.get("tip", "") if is_mark else "",
+            )  # fmt: skip
+        except (GitWorkerError, OSError):  # the change is made, and the page shows it later
+            return self._result(request, notice, is_decision=False)
         is_sent = request.path_params["verb"] == "review"
+        review, seen = values.get("review"), form.get("tip")
+        if seen and review is not None and review.round.tip != seen:
+            return self._result(request, notice, is_decision=False)  # the page shows another round
         focus = {"HX-Trigger-After-Settle": json.dumps({"focusOn": {"id": notice.focus}})}
         return self._html(
             "part.html", 200, headers=focus if notice.focus else None, **values, notice=notice,
@@ -300,7 +308,7 @@ class _Pages:
     async def count(self, _request: Request) -> Response:
         """Answer with the number of items in the inbox."""
         needs = await run_in_threadpool(self._site.count_needs)
-        return self._html("needs.html", 200, needs=needs)
+        return self._html("needs.html", 200, needs=needs or 0)
 
     async def notices(self, _request: Request) -> Response:
         """Answer with the results of the changes that took longer, and show the newest one."""

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.errors import GitWorkerError, Internal
+from gitworker.errors import GitWorkerError, Internal, as_gitworker_error
 from gitworker.service.outcome_words import refusal_words
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _outcome(change: Callable[[], Notice]) -> Notice:
     """Return the result of a change, or its refusal in the words of the command line."""
     try:
         return change()._replace(at_ms=clock.now_ms())
-    except GitWorkerError as error:
-        return refusal(error)
+    except (GitWorkerError, OSError) as error:
+        return refusal(as_gitworker_error(error))
     except Exception as error:  # noqa: BLE001 -- the loop of a service: one bug stops no other change
         return refusal(Internal(f"a bug in gitworker: {error!r}"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.errors import GitWorkerError
 from gitworker.observe.queue.board_columns import next_review
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ class Site(NamedTuple):
             lines = tuple(one for one in lines if one.worker != worker)
         return next_review(lines, worker)
 
-    def count_needs(self) -> int:
-        """Return the number of items in the inbox, as of the newest status."""
-        return self.hub.derived(NEEDS, self.service.count_inbox)
+    def count_needs(self) -> int | None:
+        """Return the number of items in the inbox, as of the newest status; None if unknown."""
+        try:
+            return self.hub.derived(NEEDS, self.service.count_inbox)
+        except (GitWorkerError, OSError):  # a busy database, or a full disk
+            return None
 
 
 class Ask(NamedTuple):

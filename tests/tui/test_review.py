@@ -235,6 +235,25 @@ def test_an_approval_names_the_commit(world: World) -> None:
     assert world.worker("auth").state.value == "IN_REVIEW"
 
 
+def test_a_round_that_comes_by_itself(world: World) -> None:
+    """A round that is shown after a change of one's own is decided on after Ctrl+R only."""
+    in_review(world)
+
+    async def story(room: Room) -> None:
+        await room.see("src/login.py")
+        world.commit("auth", {"src/login.py": "def login():\n    return None\n"})
+        world.submit("auth")
+        await room.press("r")
+        await room.write("Well", save="ctrl+t")
+        await room.see("return None")
+        await room.press("a", sees="Ctrl+R accepts it")
+        assert world.worker("auth").state.value == "IN_REVIEW"
+        await room.press("ctrl+r")
+        await room.press("a", sees="auth is approved")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
 def test_the_evidence(world: World) -> None:
     """The verdict of the verify commands is in the evidence, and Enter shows the output."""
     (world.root / "check").write_text("echo all is well\n")

@@ -3,11 +3,13 @@
 import re
 from urllib.parse import quote
 
-from gitworker.model.worker import WorkerState
+from gitworker.lifecycle.moves import advance
+from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.observe.inbox.inbox import render_inbox
 from gitworker.review.page.shown_changes import key_of
 from gitworker.service import Service, open_repository
 from gitworker.states.comment_machine import CommentState
+from gitworker.store.workers import load_worker, set_stale_from
 from tests.web.kit import Answer, Page
 from tests.workers.world import World
 
@@ -153,6 +155,38 @@ def test_viewed_marks_fold(world: World, page: Page) -> None:
     assert '<details class="body" open>' in page.see("/workers/auth")
 
 
+def test_changes_on_an_older_round(world: World, page: Page) -> None:
+    """A mark is refused; a comment is kept, and the page goes on showing its round."""
+    (old,) = set(re.findall(r'name="tip" value="(\w+)"', page.see("/workers/auth")))
+    world.commit("auth", {FILE: "def login():\n    return False\n"})
+    world.submit("auth")
+    refused = page.press("/workers/auth/viewed", path=FILE, tip=old)
+    assert "round 2 of auth was handed in meanwhile" in refused.text
+    added = add(page, "2", "Why?", tip=old)
+    assert "comment 1 is a draft" in added.text
+    assert "<article" not in added.text
+    assert "0 of 1 part viewed" in page.see("/workers/auth")
+
+
+def test_a_review_that_takes_long(world: World, page: Page) -> None:
+    """Work that has waited for long can still be approved, and no agent is offered to start."""
+    worker = world.worker("auth")
+    with world.session().store.write() as writer:
+        set_stale_from(writer, "auth", worker.state)
+        advance(writer, load_worker(writer, "auth"), WorkerEvent.REVIEW_TIMEOUT, actor="hq")
+    shown = page.see("/workers/auth")
+    assert "Approve" in shown
+    assert "Start its agent again" not in shown
+    tip = re.findall(r'name="at" value="(\w+)"', shown)[0]
+    assert "auth is approved" in page.press("/workers/auth/approve", at=tip).text
+
+
+def test_a_draft_with_other_spaces(world: World, page: Page) -> None:
+    """The field of a draft holds its text as it was written."""
+    add(page, "2", "Pourquoi\u00a0?\u3000Non")
+    assert "Pourquoi\u00a0?\u3000Non</textarea>" in page.see("/workers/auth")
+
+
 def test_unverified_work_names_the_command(world: World, page: Page) -> None:
     """Work without a verdict names the command that verifies it, if there is something to run."""
     assert "git worker verify" not in page.see("/workers/auth")
@@ -161,14 +195,14 @@ def test_unverified_work_names_the_command(world: World, page: Page) -> None:
 
 
 def test_a_mark_sends_no_lines_again(world: World, page: Page) -> None:
-    """The answer to a mark leaves out the lines on the screen, unless there is a newer tip."""
+    """The answer to a mark leaves out the lines on the screen; a mark on older ones is refused."""
     (tip,) = set(re.findall(r'name="tip" value="(\w+)"', page.see("/workers/auth")))
     kept = page.press("/workers/auth/viewed", path=FILE, tip=tip).text
     assert "hx-preserve></table>" in kept
     assert "def" not in kept
     world.commit("auth", {FILE: "def login():\n    return False\n"})
     world.submit("auth")
-    assert "False" in page.press("/workers/auth/viewed", path=FILE, tip=tip).text
+    assert page.press("/workers/auth/viewed", path=FILE, tip=tip).status == 409
 
 
 def test_the_parts_of_a_renamed_file(world: World, page: Page) -> None:

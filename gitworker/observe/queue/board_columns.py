@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules_worker import is_old
+from gitworker.observe.workers.rules_worker import is_late_review, is_old
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -70,7 +70,11 @@ def next_review(lines: Iterable[WorkerLine], worker: str) -> str | None:
 
     Those that have waited longest come first. After the last one, the first one follows.
     """
-    order = sorted((one.since_ms, one.worker) for one in lines if column_of(one) == REVIEW)
+    order = sorted(
+        (one.since_ms, one.worker)
+        for one in lines
+        if column_of(one) == REVIEW or is_late_review(one.state, one.task_status)
+    )
     names = [name for _, name in order]
     if worker in names:
         at = names.index(worker)

@@ -84,6 +84,7 @@ FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 # Tasks that continue only by a command.
 STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
 # A task that has ended, or that another worker has, cannot be resumed.
+REVIEWED = frozenset({TaskStatus.VERIFYING, TaskStatus.AWAITING_APPROVAL})
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
@@ -223,6 +224,11 @@ def shows_subject(state: WorkerState) -> bool:
 def is_old(state: WorkerState, *, age_ms: int) -> bool:
     """Return True for a worker that completed its task more than a day ago."""
     return state is WorkerState.COMPLETED and age_ms > OLD_MS
+
+
+def is_late_review(state: WorkerState, task_status: TaskStatus | None) -> bool:
+    """Return whether work has waited so long for its review that its worker became STALE."""
+    return state is WorkerState.STALE and task_status in REVIEWED
 
 
 def is_free(state: WorkerState) -> bool:

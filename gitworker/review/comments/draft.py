@@ -12,7 +12,7 @@ from gitworker.repo.plumbing.objects import read_objects
 from gitworker.review.comments.rules_place import parse_place, quoted_lines
 from gitworker.review.comments.rules_steps import is_draft
 from gitworker.review.reviewer import name_of
-from gitworker.review.rounds import require_round
+from gitworker.review.rounds import round_at
 from gitworker.rules_text import one_line, quoted
 from gitworker.store.reviewing.comments import (
     NEW,
@@ -36,15 +36,22 @@ LIST = "git worker review list"
 
 
 def comment(
-    session: Session, name: str, place: str | None, *, text: str, is_old: bool = False
+    session: Session,
+    name: str,
+    place: str | None,
+    *,
+    text: str,
+    is_old: bool = False,
+    at: str | None = None,
 ) -> Comment:
     """Add a draft on the newest round of a worker, on `FILE:LINE[-LINE]` or on the whole round.
 
-    `is_old`: the lines are those before the change. Raises NotFound for an unknown file and Invalid
-    for unknown lines.
+    `is_old`: the lines are those before the change. `at` is the tip of the round that the reviewer
+    has seen, whose lines are meant; it may be an older one. Raises NotFound for an unknown file and
+    Invalid for unknown lines.
     """
     worker = require_reviewable(session, name)
-    found = require_round(session, worker)
+    found = round_at(session, worker, at)
     lines = None if place is None else _read_place(session, worker, found, place, is_old=is_old)
     new = NewComment(
         worker.worker_id,

@@ -22,7 +22,7 @@ from gitworker.review.comments.move import move_comment
 from gitworker.review.comments.open_comments import comment_facts
 from gitworker.review.comments.rules_steps import is_draft, is_reopened
 from gitworker.review.reviewer import reviewer_of_record
-from gitworker.review.rounds import find_round, require_round
+from gitworker.review.rounds import find_round, require_round, require_seen
 from gitworker.states.comment_machine import CommentEvent
 from gitworker.store.records.reviews import record_review
 from gitworker.store.reviewing.comments import (
@@ -64,14 +64,18 @@ def send(
     verdict: str = COMMENTED,
     note: str = "",
     may_be_empty: bool = False,
+    at: str | None = None,
 ) -> SentReview:
     """Publish the caller's drafts and the comments that it reopened as one message to the author.
 
     `verdict` is COMMENTED or CHANGES_REQUESTED, which sends the work back as `reject` does. `note`
-    becomes a comment on the round as a whole. Raises Refused if there is nothing to send, unless
-    `may_be_empty`.
+    becomes a comment on the round as a whole. `at` is the tip of the round that the reviewer has
+    seen. Raises Refused if there is nothing to send, unless `may_be_empty`; Conflict if a request
+    for changes is about another round than the newest.
     """
     worker = require_judge(session, name)
+    if verdict == CHANGES_REQUESTED and at is not None:
+        require_seen(session, worker, at)
     if verdict == CHANGES_REQUESTED and not _is_returned(worker):
         return _request_changes(session, worker, note=note)
     reviewer = reviewer_of_record(session)

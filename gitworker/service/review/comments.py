@@ -40,17 +40,25 @@ class CommentMethods(ServiceBase):
             return list_comments(session, found)
 
     def comment(
-        self, worker: str, place: str | None = None, *, text: str, is_old: bool = False
+        self,
+        worker: str,
+        place: str | None = None,
+        *,
+        text: str,
+        is_old: bool = False,
+        at: str | None = None,
     ) -> Comment:
         """Add a draft on `FILE:LINE[-LINE]` of the newest round, or on the whole round.
 
-        `is_old`: the lines are those before the change.
+        `is_old`: the lines are those before the change. `at`: they are those of the round with
+        this tip.
         """
         from gitworker.review.comments.draft import comment
 
         with self._acting() as session:
             self._handed_in(session, worker)
-            return comment(session, worker, place, text=self._without_secrets(text), is_old=is_old)
+            words = self._without_secrets(text)
+            return comment(session, worker, place, text=words, is_old=is_old, at=at)
 
     def edit_comment(self, number: int, *, text: str) -> Comment:
         """Replace the words of a draft."""
@@ -72,7 +80,8 @@ class CommentMethods(ServiceBase):
         """Send the caller's drafts to the author; the verdict `changes_requested` returns the work.
 
         With the verdict `approved` the work is approved first (`at`: see `approve`), and drafts are
-        sent if there are any. Raises the refusal of the approval, and sends nothing then.
+        sent if there are any. Raises the refusal of the approval, and sends nothing then. With
+        `changes_requested`, `at` is the tip of the round that the caller has seen.
         """
         from dataclasses import replace
 
@@ -81,7 +90,7 @@ class CommentMethods(ServiceBase):
         with self._acting() as session:
             note = self._without_secrets(note)
             if verdict != "approved":
-                return send(session, worker, verdict=verdict, note=note)
+                return send(session, worker, verdict=verdict, note=note, at=at)
             from gitworker.workers.approve import approve
 
             approved = approve(session, worker, note=note, at=at)
@@ -112,14 +121,22 @@ class CommentMethods(ServiceBase):
             return reopen(session, number, reply=self._without_secrets(reply))
 
     def mark_viewed(
-        self, worker: str, chosen: str | None = None, *, clear: bool = False
+        self,
+        worker: str,
+        chosen: str | None = None,
+        *,
+        clear: bool = False,
+        at: str | None = None,
     ) -> ViewedMarks:
-        """Mark the hunks of a file, one hunk by its id, or all as viewed; or clear the marks."""
+        """Mark the hunks of a file, one hunk by its id, or all as viewed; or clear the marks.
+
+        `at` is the tip of the round that the caller has seen.
+        """
         from gitworker.review.viewed_marks import view
 
         with self._acting() as session:
             self._handed_in(session, worker)
-            return view(session, worker, chosen, clear=clear)
+            return view(session, worker, chosen, clear=clear, at=at)
 
     def compare_rounds(self, worker: str, rounds: str | None = None) -> Comparison:
         """Return the changes between two rounds, `N..M`, or since the caller's last look."""

@@ -63,6 +63,7 @@ class ReviewView(View):
         super().__init__()
         self._worker = worker
         self._viewed: frozenset[str] | None = None
+        self._accepted: str | None = None  # the tip that was read first, or by Ctrl+R
         self._toggled: set[str] = set()
         self._colors = ColorCache()
         self._is_sided = False
@@ -88,12 +89,35 @@ class ReviewView(View):
     def loaded(self) -> None:
         """Take the viewed marks of the database."""
         self._viewed = self.data.page.viewed
+        self._accepted = self._accepted or self.data.page.round.tip
         if len(self.body.rows) > LARGE:
             gc.freeze()  # or each full collection would visit the rows, and stop the screen
+
+    def action_reload(self) -> None:
+        """Read the newest round, which may be decided on then."""
+        self._accepted = None
+        super().action_reload()
+
+    def _is_accepted(self) -> bool:
+        """Return whether the round on the screen was chosen; say so if it came by itself."""
+        if self.data is None:
+            self.refuse(NO_CHANGES)
+            return False
+        round = self.data.page.round
+        if round.tip != self._accepted:
+            self.refuse(f"round {round.number} was handed in and is shown now; Ctrl+R accepts it")
+            return False
+        return True
 
     def on_unmount(self) -> None:
         """Let the rows be collected."""
         gc.unfreeze()
+
+    @property
+    def _tip(self) -> str | None:
+        """Return the tip of the round on the screen; None before a hand-in."""
+        round = None if self.data is None else self.data.page.round
+        return round.tip if round is not None and round.number else None
 
     def title_text(self) -> str:
         """Return the worker with its state, the drafts and the operation that u undoes."""
@@ -206,10 +230,11 @@ class ReviewView(View):
         name, service = self._worker, self.room.service
         place = chosen.place if chosen else None
         side = " (before the change)" if chosen and chosen.is_old else ""
+        at = self._tip
 
         def add(text: str) -> Outcome:
             is_old = chosen is not None and chosen.is_old
-            made = service.comment(name, place, text=text, is_old=is_old)
+            made = service.comment(name, place, text=text, is_old=is_old, at=at)
             return Outcome(f"comment {made.id} is a draft; r sends it")
 
         self._write(
@@ -306,15 +331,17 @@ class ReviewView(View):
             if isinstance(key, LineKey):
                 self.body.move(-1, is_wanted=lambda one: isinstance(one.key, HunkKey))
             self._draw()
-        self.room.change(
-            "viewed", lambda: Outcome(marks_words(service.mark_viewed(name, chosen, clear=clear)))
-        )
+        at = self._tip
+
+        def mark() -> Outcome:
+            return Outcome(marks_words(service.mark_viewed(name, chosen, clear=clear, at=at)))
+
+        self.room.change("viewed", mark)
 
     # ------------------------------------------------------------------ decisions
     def action_approve(self) -> None:
         """Approve the commit on the screen, and send the drafts."""
-        if self.data is None:
-            self.refuse(NO_CHANGES)
+        if not self._is_accepted():
             return
         tip = self.data.page.round.tip
         self.room.change("approve", lambda: Outcome(self._approve(tip)))
@@ -327,7 +354,7 @@ class ReviewView(View):
         """Write the text of the review; it is sent with the drafts."""
         from gitworker.tui.screens.write import WriteScreen
 
-        service, name = self.room.service, self._worker
+        service, name, at = self.room.service, self._worker, self._tip
 
         def end(written: Written | None) -> None:
             if written is None:
@@ -336,7 +363,8 @@ class ReviewView(View):
             self.room.change("review", lambda: send(verdict, written.text), purpose=heading[0])
 
         def send(verdict: str, note: str) -> Outcome:
-            return Outcome(review_words(service.send_review(name, verdict=verdict, note=note)))
+            sent = service.send_review(name, verdict=verdict, note=note, at=at)
+            return Outcome(review_words(sent))
 
         drafts = self.data.shown.drafts if self.data is not None else 0
         heading = [f"Review of {name}", f"It is sent with your drafts: {drafts}."]
@@ -345,8 +373,7 @@ class ReviewView(View):
 
     def action_land(self) -> None:
         """Land the work; approve the commit on the screen first if that is still open."""
-        if self.data is None:
-            self.refuse(NO_CHANGES)
+        if not self._is_accepted():
             return
         page, service, name = self.data.page, self.room.service, self._worker
 

@@ -32,7 +32,8 @@ def send(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     if verdict not in VERDICTS:
         raise Invalid("choose: request changes, or send as comments")
     note = read_text(form, "note")
-    sent = site.service.send_review(worker, verdict=verdict, note=note)
+    at = form.get("tip") or None
+    sent = site.service.send_review(worker, verdict=verdict, note=note, at=at)
     return done(review_words(sent))
 
 
@@ -40,7 +41,8 @@ def comment(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """Add a draft on lines of a file."""
     place = f"{read_path(form)}:{form.get('lines', '').strip()}"
     text = require_text(form, "text")
-    found = site.service.comment(worker, place, text=text, is_old=form.get("side") == "old")
+    is_old, at = form.get("side") == "old", form.get("tip") or None
+    found = site.service.comment(worker, place, text=text, is_old=is_old, at=at)
     return done(f"comment {found.id} is a draft", focus=f"comment-{found.id}")
 
 
@@ -83,7 +85,8 @@ def mark(*, clear: bool) -> Callable[[Site, str, Mapping[str, str]], Notice]:
         chosen = hunk or read_path(form)
         if not chosen:
             raise Invalid("the mark names no file")
-        found = site.service.mark_viewed(worker, chosen, clear=clear)
+        at = form.get("tip") or None
+        found = site.service.mark_viewed(worker, chosen, clear=clear, at=at)
         focus = f"hunk-{hunk}" if hunk else f"name-{form.get('file', '')}"
         return done(marks_words(found), focus=focus)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitworker.journal.undo.records import find_undoable
+from gitworker.lifecycle.rules import waits_for_review
 from gitworker.observe.queue.board_columns import column_of
 from gitworker.web.pages.work import changes
 
@@ -37,5 +38,6 @@ def read(ask: Ask) -> dict[str, Any]:
         "seen": (review.round.tip if review else None) if is_whole else ask.query.get("seen"),
         "column": column_of(line) if line else None,
         "undo": find_undoable(ask.service.undo_records(limit=RECORDS_READ), worker),
+        "waits_for_review": waits_for_review(shown.worker.state, shown.worker.stale_from),
         "is_whole": is_whole, "following": ask.site.next_review(worker),
     }  # fmt: skip

@@ -59,6 +59,8 @@ def test_the_next_review() -> None:
     ]
     assert [next_review(lines, one) for one in ("c", "b", "a")] == ["b", "a", "b"]
     assert next_review(lines[1:], "a") is None
+    late = line(WorkerState.STALE, worker="d", since_ms=2, task_status=TaskStatus.AWAITING_APPROVAL)
+    assert next_review([*lines, late], "a") == "d"
 
 
 def test_order_and_old_landings() -> None:
