@@ -61,7 +61,7 @@ def run_capped(
                 with suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
         _has_closed(fd, output)  # the rest
-    except BaseException:  # nobody would enforce the limit of time any more
+    except BaseException:  # its time limit would not hold any more
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         raise

@@ -68,10 +68,11 @@ def carry_out(session: Session, run_id: str) -> AutomationRun:
     life = LifeLock(session.paths, life_of(run_id))
     try:
         automation, run = _take(session, run_id, life)
-        ended = _carry_out_and_record(session, automation, run)
-    except (NotFound, Refused):  # it is not ours
+    except (NotFound, Refused):  # another process has it, or it has ended
         life.end()
         raise
+    try:
+        ended = _carry_out_and_record(session, automation, run)
     except BaseException:  # the row says that it runs; the free lock proves that it does not
         life.release()
         raise

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gitworker.branches.remote import open_remote
 from gitworker.lifecycle.rules import FREE
 from gitworker.model.ids import Ref
-from gitworker.model.ref_names import tracking_ref
-from gitworker.repo.plumbing.refs import find_ref
+from gitworker.model.ref_names import REMOTES, tracking_ref
+from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.remote.push import delete_branches
 from gitworker.store.operations import all_operations
 from gitworker.store.payloads.payload import MergeData
@@ -32,12 +32,11 @@ def delete_landed(session: Session, refs: Sequence[str]) -> None:
     remote = open_remote(session)
     if remote is None:
         return
-    tips = {
-        Ref(ref): tip
-        for ref in {*refs, *_left(session)}
-        if (tip := find_ref(remote.git, tracking_ref(remote.name, Ref(ref)))) is not None
-        and remote.has_patches_of(tip)
+    known = read_refs(remote.git, [f"{REMOTES}{remote.name}/"])
+    found = {
+        Ref(ref): known.get(tracking_ref(remote.name, ref)) for ref in {*refs, *_left(session)}
     }
+    tips = {ref: tip for ref, tip in found.items() if tip and remote.has_patches_of(tip)}
     if tips:
         limit_s = session.settings.merge_remote_timeout_s
         delete_branches(remote.git, remote=remote.name, tips=tips, limit_s=limit_s)
