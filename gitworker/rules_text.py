@@ -10,6 +10,7 @@ undecodable bytes are escaped. A leaf module, which hot verbs import.
 INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800"
 ).union(map(chr, range(0xFE00, 0xFE0E)), map(chr, range(0xE0100, 0xE01F0)))
+# Spaces, the joiner and the selectors of emoji, which people write.
 EDITED = frozenset("\n\t\u00a0\u200d\u202f\u3000\ufe0e\ufe0f")
 WITHOUT_BREAKS = {ord("\n"): None, ord("\t"): None}
 # Characters that a shell takes literally; letters and digits are tested apart.

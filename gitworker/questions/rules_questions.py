@@ -31,9 +31,10 @@ def check_options(options: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_answer(question: Question, answer: str, *, is_only: bool = True) -> str:
-    """Return the answer; `is_only`: no other question of the task waits.
+    """Return the answer; raise Invalid for an empty one, or Refused for none of the options.
 
-    Raise Invalid for an empty one, or if the question has other options."""
+    `is_only`: no other question of the task waits.
+    """
     words = answer.strip()
     if not words:
         raise Invalid(

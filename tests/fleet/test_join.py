@@ -121,17 +121,22 @@ def test_a_second_machine_that_is_killed(
     assert machine.query("SELECT id FROM machines ORDER BY id") == [("first",), ("one",)]
 
 
+def writing_machine(tmp_path: Path, location: str, name: str) -> Machine:
+    """Return another machine that has joined and published a message."""
+    other = Machine(tmp_path / "other")
+    other.join(location, name)
+    with other.open() as store:
+        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
+    return other
+
+
 def test_a_join_that_is_repeated_late(
     world: World, machine: Machine, tmp_path: Path, location: str
 ) -> None:
     """What other machines wrote after the kill stays, also if they have left meanwhile."""
     killed = join(world, location, GITWORKER_CRASH_AT="fleet-join-after-commit")
     assert killed.status in (-9, 137)
-    other = Machine(tmp_path / "other")
-    other.join(location, "other")
-    with other.open() as store:
-        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
-    other.kill_link()
+    writing_machine(tmp_path, location, "other").kill_link()
     with psql(location) as connection:
         connection.execute("UPDATE machines SET left_at_ms = 1 WHERE id = 'other'")
     again = join(world, location)
@@ -149,10 +154,7 @@ def test_a_join_whose_name_was_taken(
     assert killed.status in (-9, 137)
     with psql(location) as connection:
         connection.execute("UPDATE machines SET lease_until_ms = 0")
-    other = Machine(tmp_path / "other")
-    other.join(location, "one")
-    with other.open() as store:
-        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
+    other = writing_machine(tmp_path, location, "one")
     again = join(world, location)
     assert (again.status, "has a machine one" in again.err) == (1, True), again
     other.sync()
@@ -166,11 +168,7 @@ def test_work_since_a_join_that_was_killed(
     """A task that was added here meanwhile is not dropped if others have worked."""
     killed = join(world, location, GITWORKER_CRASH_AT="fleet-join-after-commit")
     assert killed.status in (-9, 137)
-    other = Machine(tmp_path / "other")
-    other.join(location, "other")
-    with other.open() as store:
-        publish_message(store, NewMessage("a", "x", ts_ms=1, sender="hq"))
-    other.kill_link()
+    writing_machine(tmp_path, location, "other").kill_link()
     ok(world.root, "task", "add", "docs", "-m", "words")
     refused = join(world, location)
     assert "task docs has changed here since this join was interrupted" in refused.err

@@ -224,7 +224,7 @@ def done_refusal(task: str, status: TaskStatus) -> GitWorkerError | None:
     if status is not TaskStatus.COMPLETED:
         return None
     return Refused(
-        f"task {task} {status_words(status)} now, by others", f"git worker task show {task}",
+        f"task {task} {status_words(status)} now", f"git worker task show {task}",
         code="moved_on",
     )  # fmt: skip
 

@@ -83,8 +83,8 @@ HQ_NEXT: Mapping[WorkerState, str] = MappingProxyType(
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 # Tasks that continue only by a command.
 STOPPED_TASKS = (TaskStatus.BLOCKED, TaskStatus.FAILED)
-# A task that has ended, or that another worker has, cannot be resumed.
 REVIEWED = frozenset({TaskStatus.VERIFYING, TaskStatus.AWAITING_APPROVAL})
+# A task that has ended, or that another worker has, cannot be resumed.
 ENDED = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
 ENDED_NEXT = "reset {}"
 TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
