@@ -172,16 +172,15 @@ def run_to_end(
     if lock_fd is not None:
         actions.append((os.POSIX_SPAWN_DUP2, lock_fd, 3 if lock_fd != 3 else 4))
         before = ("/bin/sh", "-c", _HOLDING if lock_fd != 3 else _HOLDING.replace("3", "4"), "sh")
-    delay = _InterruptDelay()
-    try:
-        pid = _spawn(argv, None, env, actions, new_session=True, before=before)
-        _, wait_status = os.waitpid(pid, 0)
-        status = os.waitstatus_to_exitcode(wait_status)
-        return Completed(tuple(argv), status, _read_sink(out), _read_sink(err))
-    finally:
-        for fd in (out, err, null):
-            os.close(fd)
-        delay.end()
+    with InterruptDelay():
+        try:
+            pid = _spawn(argv, None, env, actions, new_session=True, before=before)
+            _, wait_status = os.waitpid(pid, 0)
+            status = os.waitstatus_to_exitcode(wait_status)
+            return Completed(tuple(argv), status, _read_sink(out), _read_sink(err))
+        finally:
+            for fd in (out, err, null):
+                os.close(fd)
 
 
 def run_attached(
@@ -366,15 +365,15 @@ def _read_sink(fd: int) -> bytes:
     return os.pread(fd, size, 0)
 
 
-class _InterruptDelay:
-    """Delays the first interrupt until `end`; a second one is raised at once.
+class InterruptDelay:
+    """Delays the first interrupt until the end of a block; a second one is raised at once.
 
     Works only in the main thread, which alone receives interrupts, and only with the default
     handler.
     """
 
-    def __init__(self) -> None:
-        import signal  # 2 ms, only for an uninterruptible command
+    def __enter__(self) -> None:
+        import signal  # 2 ms, only for a block that must not be interrupted
 
         self._interrupts = 0
         self._is_held = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -389,7 +388,7 @@ class _InterruptDelay:
         if self._interrupts > 1:
             raise KeyboardInterrupt
 
-    def end(self) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Restore the handler and raise a delayed interrupt."""
         import signal
 

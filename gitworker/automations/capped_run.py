@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.automations.rules_automation import OUTPUT_MAX, capped
+from gitworker.proc import InterruptDelay
 from gitworker.processes.jobs import start_readable, wait_job
 from gitworker.processes.table import is_running
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
@@ -43,13 +44,15 @@ def run_capped(
     """
     left_out = {*LOCAL_ENV, HELD_ENV}
     env = {name: value for name, value in os.environ.items() if name not in left_out}
-    pid, fd = start_readable(list(argv), cwd=cwd, env={**env, **variables})
     until_ms = clock.monotonic_ms() + int(limit_s * 1000)
     output, is_late = bytearray(), False
     poll = select.poll()
-    poll.register(fd, select.POLLIN)
     is_open = True
+    pid = fd = -1
     try:
+        with InterruptDelay():  # an interrupt finds `pid` known, or nothing started
+            pid, fd = start_readable(list(argv), cwd=cwd, env={**env, **variables})
+        poll.register(fd, select.POLLIN)
         while is_running(pid, None) is not False:
             if is_open and _has_closed(fd, output):
                 is_open = False
@@ -62,11 +65,13 @@ def run_capped(
                     os.killpg(pid, signal.SIGKILL)
         _has_closed(fd, output)  # the rest
     except BaseException:  # its time limit would not hold any more
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+        if pid > 0:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
         raise
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
     status = wait_job(pid)
     text = capped(output.decode(errors="replace"))
     return Ended(124 if is_late else status, text)

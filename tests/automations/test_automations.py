@@ -199,11 +199,11 @@ def test_a_run_is_carried_out_once(world: World, later: list[int]) -> None:
 
 def test_a_run_that_is_interrupted(world: World, later: list[int]) -> None:
     """Ctrl-C ends the command of a run, and the next tick records that, not the next day."""
-    make(world, command="echo $$ >pid; sleep 600")
+    make(world, command="echo $$ >pid; : >started; sleep 600")
     run = fire_now(world.session(), "nightly").run
     words = ("automation", "run", "nightly", "--run", run)
     process = subprocess.Popen(["git-worker", *words], cwd=world.root, stdout=-3, stderr=-3)
-    wait_until((world.root / "pid").exists)
+    wait_until((world.root / "started").exists)
     process.send_signal(signal.SIGINT)
     process.wait(30)
     wait_until(lambda: not is_alive(world))
@@ -214,7 +214,7 @@ def test_a_run_that_is_interrupted(world: World, later: list[int]) -> None:
 
 def is_alive(world: World) -> bool:
     """Return whether the command of the run still runs."""
-    return Path(f"/proc/{(world.root / 'pid').read_text().strip() or 1}").exists()
+    return Path(f"/proc/{(world.root / 'pid').read_text().strip()}").exists()
 
 
 def test_a_clock_that_was_set_back(world: World, later: list[int]) -> None:
