@@ -15,6 +15,7 @@ from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Ref, is_oid
 from gitworker.model.ref_names import ALL, BRANCHES, ref_of
 from gitworker.paths import (
+    OWNER_FILE,
     find_top,
     read_place,
     read_regular,
@@ -27,6 +28,8 @@ from gitworker.rules_text import quoted
 HEAD_PREFIX = "ref: "
 REFTABLE_HEAD = f"{BRANCHES}.invalid"
 UNUSUAL_NAMES = frozenset({"", ".", ".."})  # of a directory
+# Without waiting for the writer of a FIFO; LINE_MAX is more than a path can have.
+SHORT_READ, LINE_MAX = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 8_192
 USUAL_COMMON_DIR = "../.."  # of an admin directory, as git writes it
 
 
@@ -130,12 +133,14 @@ def is_in_order(owner: OwnershipClaim) -> bool:
         admin_dir is not None
         and owner.ref is not None
         and is_inside(owner.common_dir, admin_dir)
-        and _read_line(f"{place}/.git") == f"gitdir: {admin_dir}"
-        and _read_line(f"{admin_dir}/HEAD") == f"{HEAD_PREFIX}{owner.ref}"
-        and _read_line(f"{admin_dir}/gitdir") == f"{place}/.git"
-        and _read_line(f"{admin_dir}/commondir") == USUAL_COMMON_DIR
-        and read_worktree_owner(admin_dir) in (None, (owner.worker_id, owner.task_id))
-        and not os.path.islink(f"{admin_dir}/HEAD")
+        and _has_line(f"{place}/.git", f"gitdir: {admin_dir}")
+        and _has_line(f"{admin_dir}/HEAD", f"{HEAD_PREFIX}{owner.ref}")
+        and _has_line(f"{admin_dir}/gitdir", f"{place}/.git")
+        and _has_line(f"{admin_dir}/commondir", USUAL_COMMON_DIR)
+        and (
+            _has_line(f"{admin_dir}/{OWNER_FILE}", f"{owner.worker_id} {owner.task_id}")
+            or read_worktree_owner(admin_dir) in (None, (owner.worker_id, owner.task_id))
+        )
         and not os.path.islink(place)
     )
 
@@ -362,6 +367,18 @@ def _named_git_dir(place: str) -> str | None:
 def _are_same(one: str | None, other: str) -> bool:
     """Return whether two paths lead to the same place; links are followed if the texts differ."""
     return one == other or (one is not None and os.path.realpath(one) == os.path.realpath(other))
+
+
+def _has_line(path: str, line: str) -> bool:
+    """Return whether a file, and no link to one, holds just this line; faster than `_read_line`."""
+    try:
+        fd = os.open(path, SHORT_READ)
+        try:
+            return os.read(fd, LINE_MAX) == os.fsencode(f"{line}\n")
+        finally:
+            os.close(fd)
+    except (OSError, ValueError):
+        return False
 
 
 def _read_line(path: str) -> str:
