@@ -84,6 +84,15 @@ def require_stored_task(reader: Reader, task: str) -> StoredTask:
     return _task(row)
 
 
+def withdrawn_since(reader: Reader, actor: str, since_ms: int) -> tuple[str, TaskStatus] | None:
+    """Return the last task that an actor cancelled or skipped later than a time, or None.
+
+    A workstream that ends, or has no other open task, cancels tasks by itself: they do not count.
+    """
+    row = reader.row("tasks.withdrawn_since", actor=actor, since=since_ms)
+    return None if row is None else (row["id"], TaskStatus(row["status"]))
+
+
 def due_retries(reader: Reader, now: int) -> list[str]:
     """Return the ids of the failed tasks whose back-off is over."""
     return [row["id"] for row in reader.rows("tasks.due_retries", now=now)]

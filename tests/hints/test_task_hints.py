@@ -60,6 +60,7 @@ CASES = {
     "cancelled": Case(
         by(ADDED, TASK + "cancel login"), W + "spawn auth login", TASK + "restart {}"
     ),
+    "undo-cancel": Case(by(ADDED, TASK + "cancel login"), W + "undo", TASK + "restart {}"),
     "waits": Case(by(*WAITING), W + "spawn auth guide", TASK + "why {}"),
     "dry-run": Case(
         with_plan, W + "run plan.md --dry-run -- true", TASK + "import {}", instead=True

@@ -12,6 +12,8 @@ from gitworker.progress import Notice
 from gitworker.store.messages.inboxes import newest_verdict
 from gitworker.workers.cancel import cancel, recycle, reset
 from gitworker.workers.start import resume
+from gitworker.workers.task_verbs.change import cancel_task, restart_task, skip_task
+from tests.tasks.test_queue import add
 from tests.workers.dirty_worktree import make_dirty, open_rebase, read_worktree
 from tests.workers.world import World, newest, unchanged, without_heartbeat_daemon
 
@@ -192,6 +194,38 @@ def test_a_stop_is_named_by_a_refusal_too(world: World) -> None:
     with pytest.raises(Refused, match="the landing cannot be undone"):
         undo(world.session(report=heard.append))
     assert any("git worker resume docs" in str(one) for one in heard)
+
+
+def test_a_withdrawn_task_is_not_passed_over(world: World) -> None:
+    """After the cancel of a queued task, undo names its reversal instead of an older operation."""
+    add(world, "guide")
+    cancel_task(world.session(), "guide")
+    words = "task guide was cancelled, which undo does not reverse"
+    with unchanged(world, "later_first") as caught:
+        undo(world.session())
+    assert (caught.value.message, caught.value.hint) == (words, "git worker task restart guide")
+    restart_task(world.session(), "guide")
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    cancel_task(world.session(), "guide")
+    number = newest(world, "cancel")
+    with unchanged(world, "later_first") as caught:
+        undo(world.session())
+    assert caught.value.message.startswith(words)
+    assert str(caught.value.hint).endswith(f"or undo the older one: git worker undo {number}")
+    restart_task(world.session(), "guide")
+    assert undo(world.session()).number == number
+
+
+def test_a_skipped_task_is_not_passed_over(world: World) -> None:
+    """After the skip of a failed task, undo names its reversal."""
+    world.git("config", "worker.task.max-retries", "0")
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no idea")
+    skip_task(world.session(), "login")
+    with unchanged(world, "later_first") as caught:
+        undo(world.session())
+    assert caught.value.message == "task login was skipped, which undo does not reverse"
 
 
 def test_undo_twice(world: World) -> None:

@@ -132,6 +132,16 @@ def later_refusal(kind: str, later: tuple[int, str] | None) -> GitWorkerError | 
     )
 
 
+def withdrawn_refusal(task: str, status: TaskStatus) -> GitWorkerError:
+    """Return the refusal after a task without a worker was cancelled or skipped."""
+    verb = "skipped" if is_completed(status) else "cancelled"
+    return Refused(
+        f"task {task} was {verb}, which undo does not reverse",
+        f"git worker task restart {task}",
+        code="later_first",
+    )
+
+
 def is_past(error: GitWorkerError) -> bool:
     """Return whether an operation refused with this error can never be undone."""
     return error.code in PAST

@@ -26,6 +26,7 @@ from gitworker.journal.undo.rules_undo import (
     skip_refusal,
     skipped_words,
     with_older,
+    withdrawn_refusal,
 )
 from gitworker.lifecycle.rules_take_up import ON_PURPOSE, has_failed
 from gitworker.progress import Notice
@@ -38,6 +39,7 @@ from gitworker.store.operations import (
     find_operation,
 )
 from gitworker.store.payloads.payload import RemovalData, UndoData
+from gitworker.store.tasks import withdrawn_since
 from gitworker.store.workers import Worker, all_workers, find_worker
 
 TRIED_AT_MOST = 20  # records that `undo` without a number looks at; --list shows as many
@@ -142,10 +144,12 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
 
     Raises the error of a newer one that must not be skipped, or of the newest one if no record can
     be undone. A stop since the newest one is reported: it is no record, since `resume` takes the
-    work up.
+    work up. A cancel or skip of a queued task is no record either, and is not passed over.
     """
     stopped = _newest_stop(session)
-    for number, record in enumerate(newest_records(session, limit=TRIED_AT_MOST)):
+    records = newest_records(session, limit=TRIED_AT_MOST)
+    _require_no_withdrawal(session, records)
+    for number, record in enumerate(records):
         if number == 0 and stopped is not None and stopped.state_changed_at_ms > record.at_ms:
             resume = f"git worker resume {stopped.worker_id}"
             session.report(Notice(f"{_stop_text(stopped)}; to take it up: {resume}"))
@@ -160,6 +164,21 @@ def _choose(session: Session, skipped: list[SkippedRecord]) -> Record:
         resume = f"git worker resume {stopped.worker_id}"
         raise NotFound(f"there is nothing to undo: {_stop_text(stopped)}", resume)
     raise NotFound("there is nothing to undo", "git worker log")
+
+
+def _require_no_withdrawal(session: Session, records: Sequence[Record]) -> None:
+    """Raise Refused if the caller cancelled or skipped a queued task after the newest record."""
+    since = records[0].at_ms if records else 0
+    with session.store.read() as reader:
+        withdrawn = withdrawn_since(reader, session.actor, since)
+    recorded = {one.task_id for record in records for one in record.operations}
+    if withdrawn is None or withdrawn[0] in recorded:  # transitions may be dated in the future
+        return
+    refusal = withdrawn_refusal(*withdrawn)
+    for record in records:
+        if (_may_undo(session, record) or find_refusal(session, record)) is None:
+            raise with_older(refusal, (record.number, record.kind), listed(record.workers))
+    raise refusal
 
 
 def _require_meant(session: Session, record: Record, skipped: Sequence[SkippedRecord]) -> None:

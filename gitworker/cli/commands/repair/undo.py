@@ -36,6 +36,8 @@ def command(call: CommandLine, number: int | None, listing: bool, limit: int | N
     revert` with the commits. The removal of one landed worktree can be undone by its own number. An
     adoption can be undone until its worker has begun. After a gc, the rescue refs can be restored
     as long as git keeps their commits. A stop is not undone: `git worker resume` takes the work up.
+    The cancel or skip of a queued task is not undone either, and undo refuses to pass over a recent
+    one: `git worker task restart` takes it back.
 
     \b
       git worker undo

@@ -88,3 +88,14 @@ SELECT id FROM tasks WHERE status = 'BLOCKED' AND last_error = :error ORDER BY i
 SELECT id, status, tokens_used, budget_tokens AS budget, project_id
 FROM tasks INDEXED BY idx_tasks_over_budget
 WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens ORDER BY id;
+
+-- name: withdrawn_since — the last task that was cancelled or skipped later than a time, by itself
+SELECT t.id, t.status FROM tasks AS t
+JOIN transitions AS x ON x.machine = 'task' AND x.entity_id = t.id AND x.version = t.version
+WHERE t.status IN ('CANCELLED', 'COMPLETED') AND t.status_changed_at_ms > :since
+    AND x.event IN ('USER_CANCELLED', 'ADMIN_SKIP') AND x.actor = :actor
+    AND NOT EXISTS (
+        SELECT 1 FROM workstreams AS w
+        WHERE w.id = t.workstream_id AND w.state NOT IN ('planned', 'ready', 'executing')
+    )
+ORDER BY t.status_changed_at_ms DESC LIMIT 1;
