@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from gitworker.store.api import Reader
 from gitworker.model.ref_names import short_name
-from gitworker.model.workstream import WorkstreamState
 from gitworker.states.workstream_machine import ENDED, takes_repairs
 from gitworker.store.planning.workstreams import (
     Workstream,
     all_workstreams,
+    find_open_task,
     find_workstream,
     shares_of,
     sums_of,
@@ -29,13 +29,17 @@ DONE = "COMPLETED"
 
 
 class WorkstreamLine(NamedTuple):
-    """One workstream with its tasks by status; `running_ms` is None before its first task."""
+    """One workstream with its tasks by status; `running_ms` is None before its first task.
+
+    `open_task` is the one that decides how it goes on; None if all have ended.
+    """
 
     stored: Workstream
     tasks: tuple[tuple[str, int], ...]
     retries: int
     tokens: int
     running_ms: int | None
+    open_task: str | None
 
     @property
     def done_of(self) -> tuple[int, int]:
@@ -69,8 +73,9 @@ def read_line(reader: Reader, stored: Workstream, now_ms: int) -> WorkstreamLine
     if stored.started_at_ms is not None:
         running_ms = max(0, (stored.ended_at_ms or now_ms) - stored.started_at_ms)
     return WorkstreamLine(
-        stored, tuple(sorted(counts.items())), *sums_of(reader, stored.id), running_ms
-    )
+        stored, tuple(sorted(counts.items())), *sums_of(reader, stored.id), running_ms,
+        find_open_task(reader, stored.id),
+    )  # fmt: skip
 
 
 def render_workstreams(lines: Sequence[WorkstreamLine], *, width: int | None, color: bool) -> str:
@@ -91,26 +96,25 @@ def json_workstream(line: WorkstreamLine) -> dict[str, Any]:
         "running_ms": line.running_ms, "error": stored.last_error or None,
         "created_at": _stamp(stored.created_at_ms), "started_at": _stamp(stored.started_at_ms),
         "ended_at": _stamp(stored.ended_at_ms), "archived_at": _stamp(stored.archived_at_ms),
-        "next": next_command(stored),
+        "next": next_command(line),
     }  # fmt: skip
 
 
-def next_command(stored: Workstream) -> str | None:
+def next_command(line: WorkstreamLine) -> str | None:
     """Return the command that continues a workstream; None if nothing is left to do.
 
     The branch of one that has failed or was cancelled stays for its user.
     """
-    if stored.branch is not None and stored.has_to_land:
-        if takes_repairs(stored.state):  # or its landing was undone
-            return f"git worker workstream validate {stored.id}"
-        if stored.state in ENDED:
-            return f"git log {short_name(stored.branch)}"
-    return {
-        WorkstreamState.PLANNED: f"git worker workstream add {stored.id} <task>",
-        WorkstreamState.READY: f"git worker workstream show {stored.id}",
-        WorkstreamState.EXECUTING: f"git worker workstream show {stored.id}",
-        WorkstreamState.VALIDATING: f"git worker workstream validate {stored.id}",
-    }.get(stored.state)
+    stored = line.stored
+    may_land = stored.has_to_land and takes_repairs(stored.state)  # or its landing was undone
+    if stored.state in ENDED and not may_land:
+        branch = stored.branch if stored.has_to_land else None
+        return None if branch is None else f"git log {short_name(branch)}"
+    if line.open_task is not None:
+        return f"git worker task why {line.open_task}"
+    if takes_repairs(stored.state):
+        return f"git worker workstream validate {stored.id}"
+    return f"git worker workstream add {stored.id} <task>"
 
 
 def _row(line: WorkstreamLine, *, is_bare: bool) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def render_view(found: WorkstreamView, *, width: int | None, color: bool) -> str
         *(("validate", one) for one in stored.validation),
         ("branch", _branch(stored)),
         ("files", found.files),
-        ("next", next_command(stored) or ""),
+        ("next", next_command(line) or ""),
     ]
     shown = field_lines(facts)
     if not found.members:

@@ -19,7 +19,12 @@ from gitworker.observe.workers.status_text import json_status, render_status
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.tasks.queue.join import require_workstream
 from gitworker.tasks.queue.rules_fields import TaskFields
-from gitworker.workers.task_verbs.change import edit_task, restart_task, skip_task
+from gitworker.workers.task_verbs.change import (
+    cancel_task,
+    edit_task,
+    restart_task,
+    skip_task,
+)
 from gitworker.workstreams.attend import attend
 from gitworker.workstreams.change import NewWorkstream, archive, cancel, create
 from gitworker.workstreams.change import add as join
@@ -335,6 +340,48 @@ def test_the_hints(world: World) -> None:
     with pytest.raises(Refused, match="is completed and cannot be cancelled") as refused:
         cancel(world.session(), "login")
     follow_hint(world, refused.value.hint)
+
+
+def test_the_next_command_is_never_its_own_screen(world: World) -> None:
+    """Of open tasks one that needs a person comes first; without any, the workstream needs one."""
+
+    def following() -> str:
+        return str(json_view(read_view(world.session(), "login"))["next"])
+
+    world.git("config", "worker.task.max-retries", "0")
+    make(world)
+    for task in ("form", "styles", "texts"):
+        add(world, task, workstream_id="login")
+    assert following() == "git worker task why form"
+    world.working("auth", "styles", {"a": "1\n"})
+    assert following() == "git worker task why styles", "it is in hand"
+    world.approved("ui", "texts", {"b": "1\n"})
+    world.land("ui")
+    cancel_task(world.session(), "form")
+    assert restart_task(world.session(), "form").status == "READY"
+    cancel_task(world.session(), "form")
+    cancel_task(world.session(), "styles")
+    assert (state(world), following()) == ("validating", "git worker workstream validate login")
+    restart_task(world.session(), "styles")
+    assert following() == "git worker task why styles", "the validation would be refused"
+    with pytest.raises(Refused, match="has tasks that are not complete") as refused:
+        validate(world.session(), "login")
+    assert refused.value.hint == "git worker workstream show login"
+
+
+def test_a_workstream_whose_tasks_were_all_cancelled(world: World) -> None:
+    """It takes further tasks, and says so."""
+    make(world)
+    add(world, "form", workstream_id="login")
+    world.working("auth", "form", {"a": "1\n"})
+    cancel_task(world.session(), "form")
+    found = json_view(read_view(world.session(), "login"))
+    assert (found["state"], found["next"]) == (
+        "executing", "git worker workstream add login <task>"
+    )  # fmt: skip
+    add(world, "late")
+    join(world.session(), "login", ["late"])
+    assert json_view(read_view(world.session(), "login"))["next"] == "git worker task why late"
 
 
 def test_two_commands_record_one_outcome(world: World) -> None:

@@ -183,6 +183,12 @@ def sums_of(reader: Reader, name: str) -> tuple[int, int]:
     return int(row["retries"]), int(row["tokens"])
 
 
+def find_open_task(reader: Reader, name: str) -> str | None:
+    """Return the task that decides how a workstream goes on; None if all have ended."""
+    row = reader.row("workstreams.open_task", id=name)
+    return None if row is None else row["id"]
+
+
 def set_member(writer: Writer, name: str | None, task: str) -> None:
     """Put a task into a workstream."""
     writer.run("workstreams.set_member", id=name, task=task)

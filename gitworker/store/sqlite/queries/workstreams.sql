@@ -71,6 +71,13 @@ SELECT id, title, status, critical, retry_count, assigned_agent_id, started_at_m
 FROM tasks INDEXED BY idx_tasks_workstream WHERE workstream_id = :id
 ORDER BY priority, created_at_ms, position, id;
 
+-- name: open_task — its task that decides how it goes on: a stopped one, one in hand, a queued one
+SELECT id FROM tasks INDEXED BY idx_tasks_workstream
+WHERE workstream_id = :id AND status NOT IN ('COMPLETED', 'CANCELLED')
+ORDER BY CASE status WHEN 'BLOCKED' THEN 0 WHEN 'FAILED' THEN 1 WHEN 'DEFINED' THEN 4
+    WHEN 'READY' THEN 3 ELSE 2 END, priority, created_at_ms, position, id
+LIMIT 1;
+
 -- name: in_status — its tasks in one status
 SELECT id FROM tasks INDEXED BY idx_tasks_workstream
 WHERE workstream_id = :id AND status = :status ORDER BY id;
