@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.agents.adapters.find_agent import find_agent
+from gitworker.agents.adapters.find_agent import find_agent, require_agent_type
 from gitworker.agents.adapters.registered_agent import AgentCommand as AgentCommand
 from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.detach import detach, supervisor_environment
@@ -96,6 +96,7 @@ def require_start(
 ) -> None:
     """Raise the refusal of a start before a worktree is made for it."""
     kind = command.name or DEFAULT_AGENT
+    require_agent_type(session, kind, command.words)
     with session.store.read() as reader:
         require_admitted(
             reader, session.paths, worker=action.worker, task=action.task, agent_type=kind,

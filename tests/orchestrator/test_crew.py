@@ -139,3 +139,19 @@ def test_a_type_at_its_limit_does_not_stop_the_others(world: World) -> None:
     assert plan_run(world.session(), order).actions == (
         Action(Step.START, "command-1", "own", is_new=True),
     )
+
+
+def test_an_agent_whose_program_is_gone(world: World) -> None:
+    """Its task is left to a person without a worker that has failed; the others are done."""
+    script = world.root.parent / "ada.sh"
+    script.write_text(f"#!/bin/sh\n{SCRIPT}\n")
+    script.chmod(0o755)
+    open_repository(str(world.root)).register_agent("ada", "command", command=[str(script)])
+    register(world, "bob")
+    add(world, TaskSpec("a", agent="ada"), TaskSpec("b", agent="bob"))
+    script.unlink()
+    summary = run(world.session(), ORDER)
+    found = {one.task: (one.result.value, one.worker, one.detail) for one in summary.results}
+    words = f"cannot run '{script}': the program does not exist"
+    assert found == {"a": ("failed", None, words), "b": ("landed", "bob-1", "")}
+    assert (summary.status, world.task("a").status) == (1, "READY")
