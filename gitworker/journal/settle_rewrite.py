@@ -38,9 +38,14 @@ from gitworker.worktrees.removal import discard
 
 
 def roll_back(session: Session, operation_id: int) -> None:
-    """Close an operation that changed nothing in git: the move has put everything back."""
+    """Close an operation that changed nothing in git: the move has put everything back.
+
+    One that another command has ended meanwhile stays as it is.
+    """
     with session.store.write_own() as writer:
         operation = load_operation(writer, operation_id)
+        if operation.status != "open":
+            return
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
             now=clock.now_ms(),

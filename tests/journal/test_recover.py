@@ -10,10 +10,11 @@ from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.journal.recover import recover_all
 from gitworker.journal.settle import settle
+from gitworker.journal.settle_rewrite import roll_back
 from gitworker.journal.undo.undo import undo
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.workers.cancel import cancel
-from tests.workers.world import World, unchanged, wait_until
+from tests.workers.world import World, newest, unchanged, wait_until
 
 
 def lock_ref(world: World, ref: str) -> Path:
@@ -270,6 +271,14 @@ def test_a_second_journal_of_one_landing(world: World) -> None:
 
 
 # ---------------------------------------------------------------- logs and views
+def test_an_operation_that_another_command_has_ended(world: World) -> None:
+    """A late rollback leaves it as it was recorded, so that it can be undone."""
+    world.approved("auth", "login", {"a": "1\n"})
+    number = newest(world, "approve")
+    roll_back(world.session(), number)
+    assert undo(world.session()).number == number
+
+
 def test_an_export_fails_no_act(world: World) -> None:
     """If a log cannot be written, the operation succeeds and the next command reports the fault."""
     world.in_review("auth", "login", {"a": "1\n"})
