@@ -52,7 +52,7 @@ def test_the_verbs(scene: Scene) -> None:
     scene.working("auth", "form")
     assert ok(scene.root, "task", "stop", "form", "-m", "wrong way") == "form is blocked"
     assert ok(scene.root, "task", "why", "form") == (
-        "form: it is blocked: wrong way: git worker task restart form"
+        "form: it is blocked: wrong way: git worker resume auth"
     )
     assert "needed by  styles" in ok(scene.root, "task", "show", "form")
     assert ok(scene.root, "task", "skip", "form") == "form is completed"

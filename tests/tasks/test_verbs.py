@@ -76,8 +76,7 @@ def test_a_stop_keeps_the_work(world: World) -> None:
     assert place.exists()
     assert stop_task(world.session(), "form", reason="again").status == "BLOCKED"
     assert why(world, "styles") == (
-        "styles: it waits for form to land, which is blocked: wrong way:"
-        " git worker task restart form"
+        "styles: it waits for form to land, which is blocked: wrong way: git worker resume auth"
     )
     (row,) = [one for one in read_tasks(world.session()).tasks if one.task == "styles"]
     assert row.reason == "waits for form (BLOCKED)"

@@ -171,6 +171,4 @@ def _stopped(facts: TaskFacts) -> str:
 def _command(facts: TaskFacts) -> str | None:
     if facts.status is S.COMPLETED:
         return None
-    if facts.status in (S.BLOCKED, S.CANCELLED):
-        return f"git worker task restart {facts.task}"
     return facts.next_command or f"git worker task restart {facts.task}"

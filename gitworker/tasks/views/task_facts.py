@@ -109,7 +109,7 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
         return None
     worker = find_worker_of_task(reader, task)
     command = None
-    if worker is not None and not has_ended(stored.status):
+    if worker is not None and worker.task_id == task and not has_ended(stored.status):
         command = read_next_command(session, reader, worker.worker_id, HQ)
     retry_in = ""
     if stored.resume_after_ms is not None:

@@ -39,8 +39,9 @@ NEXT = "git worker show w"
         (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
         (
             TaskFacts("a", S.BLOCKED, error="no idea", next_command=NEXT),
-            "it is blocked: no idea", "git worker task restart a",
+            "it is blocked: no idea", NEXT,
         ),
+        (TaskFacts("a", S.BLOCKED), "it is blocked", "git worker task restart a"),
         (
             TaskFacts("a", S.FAILED, retry_in="in 5s", next_command=NEXT),
             "it has failed; it is tried again in 5s", NEXT,
