@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 LANDS = "orchestrator"  # the lock of a run that lands the work of its agents
+RUNS = "orchestrator.run"  # the lock of a run; of several at once one has it
 
 
 class LifeLock:

@@ -5,7 +5,7 @@ Imports little, since it is used before an agent starts.
 
 from __future__ import annotations
 
-from gitworker.liveness.life_lock import is_life_locked
+from gitworker.liveness.life_lock import RUNS, is_life_locked
 from gitworker.liveness.process_origin import is_local, is_of_earlier_boot, origin_of
 from gitworker.processes.table import find_start, is_running
 from gitworker.store.heartbeats import find_heartbeat
@@ -38,6 +38,16 @@ def has_run_to_its_end(run: Run | None, *, task: str | None, pid: int | None) ->
     if run is None or run.ended_at_ms is None:
         return False
     return run.task_id == task and pid in (None, run.pid)
+
+
+def workers_of_living_run(reader: Reader, paths: StatePaths) -> frozenset[str]:
+    """Return the workers that `git worker run` continues by itself; none if no run is alive."""
+    if not is_life_locked(paths, RUNS):
+        return frozenset()
+    from gitworker.model.ids import ORCHESTRATOR
+    from gitworker.store.workers import workers_assigned_by  # 5 ms, not before an agent starts
+
+    return workers_assigned_by(reader, ORCHESTRATOR)
 
 
 def may_be_resumed(run: Run) -> bool:

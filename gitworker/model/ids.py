@@ -28,7 +28,8 @@ HEX = frozenset("0123456789abcdef")
 WORKER_ID_MAX = 63
 TASK_ID_MAX = 100
 HQ = WorkerId("hq")
-RESERVED = frozenset({"hq", "orchestrator"})
+ORCHESTRATOR = WorkerId("orchestrator")  # the identity of `git worker run`
+RESERVED = frozenset({HQ, ORCHESTRATOR})
 WORKSTREAM = WorkerId("ws")  # in the journal, the worker of a workstream's branch `ws/<id>`
 NO_WORKERS = RESERVED | {WORKSTREAM}
 

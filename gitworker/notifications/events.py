@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitworker.model.ids import ORCHESTRATOR
 from gitworker.notifications.rules_notify import (
     BUDGET,
     FAILURE,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader
     from gitworker.store.workers import Worker
-
-ORCHESTRATOR = "orchestrator"
 
 
 def read_targets(reader: Reader, session: Session) -> Targets:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.model.task import TaskStatus, VerificationType
 from gitworker.model.worker import WorkerState
+from gitworker.observe.inbox.rules_needs import is_retried
 from gitworker.rules_text import masked_url
 from gitworker.states.question import OPEN
 
@@ -73,7 +74,7 @@ def is_left_to_run(
 ) -> bool:
     """Return whether a run continues a worker of its own by itself: a retry, or an approval."""
     if state is WorkerState.FAILED:
-        return status in (TaskStatus.FAILED, TaskStatus.READY)
+        return is_retried(status)
     return not requires_approval and verification is not VerificationType.HUMAN
 
 

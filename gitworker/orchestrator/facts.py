@@ -11,6 +11,7 @@ from gitworker.agents.rounds.rules_rounds import AUTOMATIC, FIRST_PAUSE_S, pause
 from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
+from gitworker.model.ids import ORCHESTRATOR
 from gitworker.model.run_outcome import BUDGET
 from gitworker.orchestrator.rules_next import (
     Action,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.session import Session
     from gitworker.store.api import Reader
-
-ORCHESTRATOR = "orchestrator"
 
 
 class Slot(NamedTuple):

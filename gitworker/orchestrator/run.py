@@ -22,10 +22,11 @@ from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
 from gitworker.errors import LOST, Conflict, GitWorkerError, Refused
 from gitworker.journal.settle import settle
-from gitworker.model.ids import RESERVED
+from gitworker.liveness.life_lock import RUNS, LifeLock
+from gitworker.model.ids import ORCHESTRATOR, RESERVED
 from gitworker.notifications.start_job import start_notify_job
 from gitworker.orchestrator.carry_out import AgentCommand, carry_out
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture, read_picture, was_overtaken
+from gitworker.orchestrator.facts import Picture, read_picture, was_overtaken
 from gitworker.orchestrator.interrupts import Interrupts
 from gitworker.orchestrator.jobs.checks import Checks
 from gitworker.orchestrator.jobs.chores import Chores
@@ -127,6 +128,7 @@ def run(session: Session, order: RunOrder) -> RunSummary:
             work.setups.stop()
             work.standby.close()
             work.mark.set(lands=False)
+            work.life.release()
         return work.summary()
 
 
@@ -146,8 +148,9 @@ class _Work:
 
     __slots__ = (
         "begun", "checks", "chores", "crew", "failures", "interrupts", "is_held_up",
-        "killed_landings", "landing", "lines", "mark", "order", "picture", "plan", "refusals",
-        "scope", "session", "setups", "skipped", "spending", "standby", "stopped", "unfit",
+        "killed_landings", "landing", "life", "lines", "mark", "order", "picture", "plan",
+        "refusals", "scope", "session", "setups", "skipped", "spending", "standby", "stopped",
+        "unfit",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +165,7 @@ class _Work:
         self.landing: LandJob | None = None
         self.killed_landings = 0  # in a row
         self.mark = LandingMark(session)
+        self.life = LifeLock(session.paths, RUNS)
         self.chores = Chores(session, lands=order.lands)
         self.setups = Setups(session)
         self.failures: Counter[str] = Counter()  # starts of each task in a row that met a conflict
@@ -190,6 +194,8 @@ class _Work:
 
     def tick(self) -> bool:
         """Look, decide, act; return whether the run is over."""
+        if not self.interrupts.number:
+            self.life.take()  # again, since another run may have had it
         settle(self.session)
         drain(self.session)
         start_notify_job(self.session)  # also for an agent whose sandbox has no network
@@ -334,6 +340,7 @@ class _Work:
         """Report the first interrupt; stop the agents at the second one, and by the budget."""
         if self.interrupts.number and "" not in self.lines:
             self.lines[""] = "interrupted"
+            self.life.release()  # it continues nothing that has ended
             self._say(
                 f"no more agents are started; waiting for {self.plan.running} to end"
                 " (interrupt again to stop them, their work is kept)"

@@ -9,9 +9,10 @@ from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.transitions import move_task
 from gitworker.liveness.start_daemon import ensure_orphans_attended
+from gitworker.model.ids import ORCHESTRATOR
 from gitworker.model.message import STOP, MessageType
 from gitworker.model.task import TaskEvent
-from gitworker.orchestrator.facts import ORCHESTRATOR, Picture
+from gitworker.orchestrator.facts import Picture
 from gitworker.store.tasks import blocked_with, require_stored_task
 
 if TYPE_CHECKING:

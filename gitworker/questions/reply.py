@@ -10,9 +10,14 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.liveness.supervised_agent import has_run_to_its_end
+from gitworker.liveness.supervised_agent import has_run_to_its_end, workers_of_living_run
 from gitworker.questions.question_list import json_question
-from gitworker.questions.rules_questions import check_answer, choose, next_after_answer
+from gitworker.questions.rules_questions import (
+    check_answer,
+    choose,
+    is_paused,
+    next_after_answer,
+)
 from gitworker.questions.settle_questions import record_answer, settle_questions
 from gitworker.states.question import Question
 from gitworker.store.attention.questions import find_question, unanswered_questions
@@ -58,11 +63,13 @@ def reply(session: Session, name: str, answer: str, *, number: int | None = None
         status = require_stored_task(writer, question.task_id).status
         worker = load_worker(writer, question.worker_id)
         run = find_latest_run(writer, worker.worker_id)
+        is_of_run = worker.worker_id in workers_of_living_run(writer, session.paths)
     crash_point("answer-committed")
     publish_views(session, worker.worker_id)
     notify_followers(session.paths.bell)
     has_ended = has_run_to_its_end(run, task=worker.task_id, pid=worker.pid)
-    return Replied(answered, status, next_after_answer(answered, status, has_ended=has_ended))
+    needs_start = (has_ended or is_paused(status)) and not is_of_run
+    return Replied(answered, status, next_after_answer(answered, needs_start=needs_start))
 
 
 def json_replied(replied: Replied) -> dict[str, Any]:

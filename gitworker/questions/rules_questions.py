@@ -142,8 +142,11 @@ def words_of(payload: Any, text: str) -> str:
     return text
 
 
-def next_after_answer(question: Question, status: TaskStatus, *, has_ended: bool) -> str:
-    """Return the command that comes after an answer; `has_ended`: no agent is waiting for it."""
-    if has_ended or is_paused(status):
+def next_after_answer(question: Question, *, needs_start: bool) -> str:
+    """Return the command that comes after an answer.
+
+    `needs_start`: no agent is waiting for it, and no run starts one.
+    """
+    if needs_start:
         return f"git worker resume {question.worker_id}"
     return f"git worker show {question.worker_id}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker import clock
+from gitworker.liveness.supervised_agent import workers_of_living_run
 from gitworker.model.ids import HQ
 from gitworker.observe.inbox.findings import troubles_of_others, with_findings
 from gitworker.observe.inbox.inbox import Inbox, InboxItem
@@ -13,6 +14,7 @@ from gitworker.observe.inbox.rules_messages import READ, answer_command
 from gitworker.observe.inbox.rules_needs import (
     BLOCKED,
     BUDGET,
+    FAILED,
     IDLE,
     LANDING,
     MESSAGE,
@@ -26,6 +28,7 @@ from gitworker.observe.inbox.rules_needs import (
     can_be_answered,
     is_asked,
     is_open_question,
+    is_retried,
     need_of,
     stops_work,
 )
@@ -83,7 +86,11 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
 
 
 def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[InboxItem]:
-    """Yield the workers that need a person; approved ones do not while a queue lands them."""
+    """Yield the workers that need a person.
+
+    Approved ones do not while a queue lands them, and failed ones not while a run retries them.
+    """
+    of_run = workers_of_living_run(reader, session.paths)
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
     for worker in all_workers(reader):
         last = read_last_run(session, reader, worker)
@@ -94,6 +101,8 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
             is_blocked=is_blocked, is_idle=last is not None and last.end is not None,
             is_paused=last is not None and last.paused_at_ms is not None,
         )  # fmt: skip
+        if kind == FAILED and worker.worker_id in of_run and _is_retried(reader, worker):
+            continue
         is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
         if kind is not None and (is_held or not (kind == LANDING and is_landing)):
             yield InboxItem(
@@ -104,6 +113,11 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
                 command=limit.command if limit else _own_command(kind, worker.worker_id),
                 task=worker.task_id,
             )
+
+
+def _is_retried(reader: Reader, worker: Worker) -> bool:
+    task = find_task(reader, worker.task)
+    return task is not None and is_retried(task.status)
 
 
 def _limit(reader: Reader, worker: Worker) -> Trouble | None:

@@ -67,6 +67,11 @@ def need_of(
     return NEEDS.get(state)
 
 
+def is_retried(status: TaskStatus) -> bool:
+    """Return whether a run that is alive tries the task of a failed worker again by itself."""
+    return status in (TaskStatus.FAILED, TaskStatus.READY)
+
+
 def is_open_question(
     type: str, *, is_unread: bool, state: WorkerState | None, is_current: bool
 ) -> bool:
