@@ -63,7 +63,7 @@ CASES = {
     "undo-cancel": Case(by(ADDED, TASK + "cancel login"), W + "undo", TASK + "restart {}"),
     "waits": Case(by(*WAITING), W + "spawn auth guide", TASK + "why {}"),
     "dry-run": Case(
-        with_plan, W + "run plan.md --dry-run -- true", TASK + "import {}", instead=True
+        with_plan, W + "run plan.md --dry-run -- true", TASK + "import --dry-run {}", instead=True
     ),
     "run-as-worker": Case(_working, W + "run -- true", W + "done", at="auth", instead=True),
     "plan-of-other": Case(with_other_plan, TASK + "import plan.md", TASK + "show {}"),

@@ -65,6 +65,27 @@ def test_a_plan_again(world: World) -> None:
     assert world.task("styles").status == "READY"
 
 
+def test_a_trial(world: World) -> None:
+    """It reports the effects and the refusals of the import, and changes nothing."""
+    load(world, PLAN)
+    changed = PLAN.replace("Two fields", "Three") + "- [ ] New one\n"
+
+    def try_it(text: str) -> ImportedPlan:
+        path = world.root.parent / "plan.md"
+        path.write_text(text)
+        return import_plan(world.session(), str(path), is_trial=True)
+
+    before = world.picture()
+    found = try_it(changed)
+    assert render_imported(found, width=None, color=False).splitlines() == [
+        "would add 1 task: new-one", "would update 1 task: form", "2 tasks unchanged",
+    ]  # fmt: skip
+    assert (json_imported(found)["dry_run"], json_imported(found)["added"]) == (True, ["new-one"])
+    with pytest.raises(Refused):
+        try_it(changed + "- [ ] a: A (needs: b)\n- [ ] b: B (needs: a)\n")
+    assert world.picture() == before
+
+
 def test_subtasks(world: World) -> None:
     """With a parent the tasks of a plan in the repository are its subtasks."""
     add_task(world.session(), NewTask(TaskId("epic")))

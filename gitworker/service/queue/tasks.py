@@ -52,11 +52,16 @@ class TaskMethods(TalkMethods):
             return add_task(session, new)
 
     def import_plan(
-        self, path: str, *, parent: str | None = None, project: str | None = None
+        self,
+        path: str,
+        *,
+        parent: str | None = None,
+        project: str | None = None,
+        is_trial: bool = False,
     ) -> ImportedPlan:
         """Add the tasks of a plan to the queue, all or nothing; with `parent` as its subtasks.
 
-        `project` is that of tasks that name none.
+        `project` is that of tasks that name none. A trial reports the effects and changes nothing.
 
         A second import adds new tasks and updates those that have not started. Raises Invalid for a
         bad plan, Refused for a cycle and for the id of another task; the message names the line.
@@ -66,8 +71,9 @@ class TaskMethods(TalkMethods):
 
         with self._acting() as session:
             return import_plan(
-                session, path, parent=parent, agents=agent_names(session), project=project
-            )
+                session, path, parent=parent, agents=agent_names(session), project=project,
+                is_trial=is_trial,
+            )  # fmt: skip
 
     def depend(self, task: str, needs: Sequence[str], *, drop: bool = False) -> TaskInQueue:
         """Let a task that has not started wait for others; with `drop`, no longer.

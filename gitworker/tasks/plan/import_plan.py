@@ -7,6 +7,7 @@ has not started replaces it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
@@ -57,10 +58,14 @@ if TYPE_CHECKING:
 
 
 class ImportedPlan(NamedTuple):
-    """The tasks of a plan in its order, each with the effect of the import."""
+    """The tasks of a plan in its order, each with the effect of the import.
+
+    `is_trial`: nothing was changed.
+    """
 
     source: str
     fates: tuple[tuple[str, Fate], ...]
+    is_trial: bool = False
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -72,6 +77,10 @@ class ImportedPlan(NamedTuple):
         return tuple(task for task, found in self.fates if found is fate)
 
 
+class _Trial(Exception):
+    """Rolls the changes of an import back."""
+
+
 def import_plan(
     session: Session,
     path: str,
@@ -79,11 +88,12 @@ def import_plan(
     parent: str | None = None,
     agents: Collection[str] | None = None,
     project: str | None = None,
+    is_trial: bool = False,
 ) -> ImportedPlan:
     """Bring the tasks of a plan into the queue; with `parent` they are its subtasks.
 
     `agents` are the known ones, if they are to be checked; `project` is that of tasks that name
-    none. Nothing is changed if anything is wrong.
+    none. Nothing is changed if anything is wrong, or by a trial.
     Raises NotFound for an unreadable file, Invalid for a bad plan, Refused for a cycle and for the
     id of another task; the message names the line. Raises Refused for test commands of a worker.
     """
@@ -99,7 +109,7 @@ def import_plan(
         wanted_spec(base, task, source=source, position=position)
         for position, task in enumerate(planned)
     ]
-    with session.store.write() as writer:
+    with suppress(_Trial), session.store.write() as writer:
         if parent is not None:
             require_task(writer, parent)
         known = frozenset(all_task_ids(writer))
@@ -124,15 +134,17 @@ def import_plan(
         for name in named:
             follow_tasks(writer, name, actor=session.actor)
         promote(writer, actor=session.actor)
+        if is_trial:
+            raise _Trial
     publish_changes(session)
-    return ImportedPlan(source, fates)
+    return ImportedPlan(source, fates, is_trial)
 
 
 def render_imported(found: ImportedPlan, *, width: int | None, color: bool) -> str:
     """Return one line for each effect."""
     words = {
-        Fate.ADDED: "added {}: {}",
-        Fate.UPDATED: "updated {}: {}",
+        Fate.ADDED: "would add {}: {}" if found.is_trial else "added {}: {}",
+        Fate.UPDATED: "would update {}: {}" if found.is_trial else "updated {}: {}",
         Fate.STARTED: "{} started before the plan changed: {}",
     }
     lines = [
@@ -146,7 +158,8 @@ def render_imported(found: ImportedPlan, *, width: int | None, color: bool) -> s
 
 def json_imported(found: ImportedPlan) -> dict[str, Any]:
     """Return the tasks by effect as JSON data."""
-    return {"plan": found.source, **{fate.value: list(found.with_fate(fate)) for fate in Fate}}
+    fates = {fate.value: list(found.with_fate(fate)) for fate in Fate}
+    return {"plan": found.source, "dry_run": found.is_trial, **fates}
 
 
 def _bring(

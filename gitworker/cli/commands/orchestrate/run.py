@@ -103,7 +103,7 @@ def command(
     if dry_run and plan is not None:
         raise Invalid(
             "--dry-run shows the queue, and a plan changes it",
-            f"git worker task import {quoted(plan)}", code="usage",
+            f"git worker task import --dry-run {quoted(plan)}", code="usage",
         )  # fmt: skip
     if dry_run:
         call.render(call.service().plan_run(order), render_plan, json_plan)

@@ -16,8 +16,11 @@ from gitworker.tasks.plan.read_plan import ISSUES
     "--parent", type=TaskId(), metavar="TASK", help="The task that the tasks of the plan belong to."
 )
 @click.option("--project", metavar="PROJECT", help="The project of tasks that name none.")
+@click.option("--dry-run", is_flag=True, help="Show the effect without changing anything.")
 @click.pass_obj
-def command(call: CommandLine, file: str, parent: str | None, project: str | None) -> None:
+def command(
+    call: CommandLine, file: str, parent: str | None, project: str | None, dry_run: bool
+) -> None:
     """Add the tasks of a plan to the queue, all or nothing.
 
     FILE ends with .md, .jsonl or .yaml. In Markdown each item of a checklist is a task, and the
@@ -45,8 +48,9 @@ def command(call: CommandLine, file: str, parent: str | None, project: str | Non
 
     \b
       git worker task import plan.md
+      git worker task import --dry-run plan.md
       git worker task import gh:ada/website#agents
     """
     plan = file if file.startswith(ISSUES) else os.path.abspath(file)
-    found = call.service().import_plan(plan, parent=parent, project=project)
+    found = call.service().import_plan(plan, parent=parent, project=project, is_trial=dry_run)
     call.render(found, render_imported, json_imported)
