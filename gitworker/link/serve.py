@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
-from gitworker.errors import UNREACHABLE, GitWorkerError
+from gitworker.errors import UNREACHABLE, GitWorkerError, Unavailable
 from gitworker.link.connection import FleetConnection
 from gitworker.link.outbox import publish_outbox
 from gitworker.processes.jobs import start_job
@@ -173,6 +173,8 @@ class Link:
             self._sync(client)
         elif verb == "rights":
             self._answer_rights(client)
+        else:  # of a later version of the program
+            client.refuse(Unavailable(f"this link to the fleet is older than {ascii(verb)[:40]}"))
 
     def _let_next_begin(self) -> None:
         while self._holder is None and self._waiting:

@@ -1,6 +1,7 @@
 """The link's process: what a kill, a lost connection or a stopped server leave on each machine."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from gitworker.link.connection import FRESH_MS, RETRY_MS
 from gitworker.model.ids import Oid, Ref
 from gitworker.store.api import Store
 from gitworker.store.backend import open_hot_store, serve_fleet
-from gitworker.store.fleet.link_client import SOCKET
+from gitworker.store.fleet.link_client import SOCKET, connect_link
 from gitworker.store.messages.mailbox import NewMessage, newest_seq, publish_message
 from gitworker.store.records.tips import all_tips, find_tip, set_tip
 from gitworker.store.sqlite.write_gate import WriteGate
@@ -305,3 +306,13 @@ def test_a_text_that_postgresql_cannot_store(machines: list[Machine]) -> None:
             write_both(store, "a\0b")
         write_both(store, "auth")
     require_everywhere(machines, "auth")
+
+
+def test_a_request_of_a_later_version(machines: list[Machine]) -> None:
+    """A link that does not know a request says so at once, instead of leaving it unanswered."""
+    one, _ = machines
+    one.start_link()
+    with closing(connect_link(str(one.root))) as link:
+        link.sendall(b'{"do": "dance"}\n')
+        answer = json.loads(link.recv(1 << 16))
+    assert "this link to the fleet is older than 'dance'" in json.dumps(answer)

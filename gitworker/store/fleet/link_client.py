@@ -202,10 +202,11 @@ class short_path:
 
 
 def _not_running(error: OSError) -> Unavailable:
+    words = f"cannot be started: {error.strerror or error}"
+    if isinstance(error, TimeoutError):
+        words = f"has not answered for {ANSWER_WAIT_S:g} s"
     return Unavailable(
-        f"the link to the fleet cannot be started: {error.strerror or error}",
-        "git worker fleet status",
-        code=UNREACHABLE,
+        f"the link to the fleet {words}", "git worker fleet status", code=UNREACHABLE
     )
 
 
