@@ -104,7 +104,7 @@ def test_a_failed_task_is_restarted_with_all_retries(world: World) -> None:
     add(world, "form", max_retries=1)
     world.working("auth", "form", {"form.py": "1\n"})
     fail(world.session(), "auth", reason="no idea")
-    assert "it has failed: no idea; it is tried again in" in why(world, "form")
+    assert "it has failed: no idea; it is ready again in" in why(world, "form")
     assert restart_task(world.session(), "form").status == "READY"
     task = world.task("form")
     assert (task.retry_count, task.resume_after_ms, task.last_error) == (0, None, "")

@@ -164,7 +164,7 @@ def _stopped(facts: TaskFacts) -> str:
     reason = f": {facts.error}" if facts.error else ""
     if facts.status is S.CANCELLED:
         return "it was cancelled"
-    retry = f"; it is tried again {facts.retry_in}" if facts.retry_in else ""
+    retry = f"; it is ready again {facts.retry_in}" if facts.retry_in else ""
     return f"it {_is(facts.status)}{reason}{retry}"
 
 

@@ -44,7 +44,7 @@ NEXT = "git worker show w"
         (TaskFacts("a", S.BLOCKED), "it is blocked", "git worker task restart a"),
         (
             TaskFacts("a", S.FAILED, retry_in="in 5s", next_command=NEXT),
-            "it has failed; it is tried again in 5s", NEXT,
+            "it has failed; it is ready again in 5s", NEXT,
         ),
         (TaskFacts("a", S.FAILED), "it has failed", "git worker task restart a"),
     ],
