@@ -40,6 +40,7 @@ def _spawn(desk: Desk, arguments: dict[str, Any]) -> Answer:
     if agent is not None:
         command = service.find_agent(agent).adapter.prompt_words
         service.check_command(command, task=task, has_words=bool(words or title))
+        service.require_admitted(arguments["worker"], task, kind=agent)
     spawned = service.spawn(
         arguments["worker"], task, title=title, text=words, start=arguments.get("from")
     )
@@ -118,7 +119,9 @@ def _queue(desk: Desk, arguments: dict[str, Any]) -> Answer:
 
 def _resume(desk: Desk, arguments: dict[str, Any]) -> Answer:
     name = arguments["worker"]
-    begun = desk.service.restart(name)
+    begun, agent = desk.service.restart(name), arguments.get("agent")
+    if begun is None and agent is not None:
+        begun = desk.service.detach(name, [], agent=["--agent", agent])
     if begun is None:
         worker = desk.service.resume(name)
         return Answer(worker.in_words, as_json(worker))
@@ -231,7 +234,7 @@ TOOLS: tuple[Tool, ...] = (
         "approve", _approve,
         "Approve work that was handed in; it is rebased onto the target, and `merge` lands it.",
         worker=text("One worker."),
-        workers=texts("Several workers. Default: all that wait for a review."),
+        workers=texts("Several workers. Default: all that wait for a review.", least=1),
         note=text("A note for the worker.", empty=True),
         at=text("For one worker: the newest commit that you have seen."),
     ),
@@ -244,7 +247,9 @@ TOOLS: tuple[Tool, ...] = (
         "merge", _merge,
         "Land approved work on the target, after the verify commands have passed. May take long.",
         worker=text("One worker."),
-        workers=texts("Several workers. Default: all approved work, in the queue's order."),
+        workers=texts(
+            "Several workers. Default: all approved work, in the queue's order.", least=1
+        ),
         dry_run=flag("Only show the windows in which the work would land."),
     ),
     Tool("queue", _queue, "Show the landing queue and the last landings.", reads=True),
@@ -254,6 +259,7 @@ TOOLS: tuple[Tool, ...] = (
         " last command of the task runs again in the background; a known agent continues its"
         " session.",
         required=("worker",), worker=text("A worker, a task or a branch."),
+        agent=text("A known agent, such as claude, to start if none has worked on the task yet."),
     ),
     Tool(
         "show", _show, "Show one worker: its task, branch, review, trouble and last events.",

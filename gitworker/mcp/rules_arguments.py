@@ -39,6 +39,8 @@ def _check(label: str, schema: Mapping[str, Any], value: Any) -> None:
     if kind == "string":
         _check_text(label, schema, value)
     elif kind == "array":
+        if len(value) < schema.get("minItems", 0):
+            raise _invalid(f"{label} is empty")
         for one in value:
             _check(f"each element of {label}", schema["items"], one)
     elif kind in ("number", "integer"):

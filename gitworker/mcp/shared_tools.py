@@ -14,22 +14,17 @@ if TYPE_CHECKING:
     from gitworker.mcp.tool import Desk
 
 WAIT_MAX_S = 3600
-READ_AT_ONCE = 200
 
 
 def read_inbox(desk: Desk, arguments: dict[str, Any]) -> Answer:
     """Return the inbox with whole messages; a worker's are acknowledged once they were sent."""
     from gitworker.observe.inbox.inbox import json_inbox, render_inbox
 
-    service = desk.service
-    inbox = service.inbox(wait_s=arguments.get("wait_s", 0), also=desk.stop.descriptors())
+    inbox = desk.service.inbox(wait_s=arguments.get("wait_s", 0), also=desk.stop.descriptors())
     data = json_inbox(inbox)
-    waiting = service.poll(limit=READ_AT_ONCE) if inbox.items else []
-    payloads = {message["seq"]: message["payload"] for message in waiting}
     whole = []
     for item in data["items"]:
-        item["payload"] = payload = payloads.get(item["seq"])
-        words = _said(payload)
+        words = _said(item["payload"])
         if words and words != item["text"]:
             whole.append(f"#{item['seq']} in full:\n{words}")
     shown = render_inbox(inbox, width=None, color=False) or "the inbox is empty"

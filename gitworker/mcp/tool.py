@@ -128,10 +128,10 @@ def flag(description: str) -> Schema:
     return {"type": "boolean", "description": description}
 
 
-def texts(description: str) -> Schema:
-    """Return the schema of a list of texts."""
+def texts(description: str, *, least: int = 0) -> Schema:
+    """Return the schema of a list of at least so many texts."""
     items = {"type": "string", "minLength": 1}
-    return {"type": "array", "description": description, "items": items}
+    return {"type": "array", "description": description, "items": items, "minItems": least}
 
 
 def as_json(result: Any) -> Any:

@@ -175,7 +175,7 @@ TOOLS: tuple[Tool, ...] = (
         "Commit in your worktree, with the user's hooks. All changes and new files, or only paths.",
         lane=WORKTREE, required=("message",),
         message=text("The commit message."),
-        paths=texts("Only these files or directories, from the top of the worktree."),
+        paths=texts("Only these files or directories, from the top of the worktree.", least=1),
     ),
     Tool(
         "sync", _sync,

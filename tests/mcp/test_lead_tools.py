@@ -93,6 +93,35 @@ def test_agents_in_the_background(world: World) -> None:
     assert world.git("rev-list", "--count", "main..auth/login") == "2"
 
 
+def test_an_agent_beyond_the_limit(world: World) -> None:
+    """Its `spawn` makes no worker; a worker without an agent gets one by `resume`."""
+    world.git("config", "worker.agents.own.command", "sh\n-c\nsleep 600")
+    world.git("config", "worker.agents.limits", "own=1")
+    with connected(world.root) as hq:
+        hq.call("spawn", worker="auth", task="login", text="Go", agent="own")
+        assert hq.fail("spawn", worker="ui", text="Go", agent="own")["code"] == "agent_limit"
+        assert [one["worker"] for one in hq.call("status")["workers"]] == ["auth"]
+        hq.call("spawn", worker="ui", task="form", text="Go")
+        assert hq.fail("resume", worker="ui", agent="own")["code"] == "agent_limit"
+        hq.call("stop", worker="auth")
+        hq.call("wait", worker="auth", **{"for": "failed"})
+        assert hq.call("resume", worker="ui", agent="own")["run"]["command"] == "--agent own"
+        hq.call("stop", worker="ui")
+        hq.call("wait", worker="ui", **{"for": "failed"})
+
+
+def test_an_empty_list_is_not_all(world: World) -> None:
+    """Verdicts, landings and commits of an empty list are refused."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    with connected(world.root) as hq, connected(world.path("auth")) as auth:
+        for client, name in ((hq, "approve"), (hq, "merge")):
+            words = f"the argument workers of {name} is empty"
+            assert client.fail(name, workers=[])["message"] == words
+        words = "the argument paths of commit is empty"
+        assert auth.fail("commit", message="Work", paths=[])["message"] == words
+    assert world.worker("auth").state == "IN_REVIEW"
+
+
 def test_a_long_diff_is_cut(world: World) -> None:
     """A diff above the size that a model can read is cut, and the answer names the rest."""
     world.in_review("auth", "login", {"big.txt": "line\n" * 40_000})

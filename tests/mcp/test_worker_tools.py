@@ -10,6 +10,7 @@ from gitworker.errors import Unavailable
 from gitworker.mcp.caller import Caller
 from gitworker.review.comments.draft import comment
 from gitworker.review.comments.send import send
+from gitworker.service.service import open_repository
 from tests.mcp.kit import connected
 from tests.workers.world import World, wait_until
 
@@ -50,6 +51,20 @@ def test_a_task_from_start_to_done(world: World) -> None:
         assert client.call("done", commit_message="Add the rest")["commits"] == 2
     assert world.worker("auth").state.value == "IN_REVIEW"
     assert world.messages("status")[-1] == {"phase": "reading", "progress": 0.1}
+
+
+def test_a_long_text_behind_many_broadcasts(world: World) -> None:
+    """The inbox gives it whole before it counts as read."""
+    world.working("auth", "login", {"a": "1\n"})
+    hq = open_repository(str(world.root), identity="hq")
+    for number in range(210):
+        hq.send("x-note", f'{{"text": "{number}"}}')
+    words = "Do this. " * 60
+    hq.send_note("auth", words)
+    with connected(world.path("auth")) as client:
+        items = client.call("inbox")["items"]
+        assert [one["payload"]["text"] for one in items if one["kind"] == "x-note"] == [words]
+        assert client.call("inbox")["items"] == []
 
 
 def test_texts_without_secrets(world: World) -> None:
