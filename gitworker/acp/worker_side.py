@@ -10,6 +10,7 @@ from gitworker.acp.rules_permission import is_yes
 from gitworker.agents.rounds.rules_rounds import SENT_BACK
 from gitworker.errors import GitWorkerError
 from gitworker.model.message import MessageType
+from gitworker.observe.inbox.rules_messages import rest_command
 from gitworker.service.service import open_repository
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Desk:
         if SENT_BACK in prompt:
             self._left_out |= {MessageType.REVIEW_RESULT}
         self._answers: set[int] = set()  # to our questions
+        self._prompted = 0  # up to this message, also if it could not be acknowledged
         self._service = open_repository(directory, identity=worker, environment=os.environ)
 
     def mail(self) -> tuple[str, int | None]:
@@ -42,6 +44,7 @@ class Desk:
         except (GitWorkerError, OSError):
             return "", None
         shown = [one for one in inbox.items if self._is_news(one)]
+        self._prompted = inbox.upto or self._prompted
         return "\n".join(line for item in shown for line in _lines(item)), inbox.upto
 
     def ack(self, upto: int | None) -> None:
@@ -74,7 +77,9 @@ class Desk:
         return is_yes(answer["payload"])
 
     def _is_news(self, item: InboxItem) -> bool:
-        return bool(item.seq) and not (item.kind in self._left_out or item.seq in self._answers)
+        if item.seq is None or item.seq <= self._prompted:
+            return False
+        return item.kind not in self._left_out and item.seq not in self._answers
 
     @staticmethod
     def _try(call: Callable[[], object]) -> None:
@@ -87,4 +92,5 @@ class Desk:
 def _lines(item: InboxItem) -> list[str]:
     head = f"#{item.seq} {item.kind} from {item.source}"
     text = f"{head}: {item.text}" if item.text else head
-    return [text, *([f"    {item.command}"] if item.command else [])]
+    commands = (rest_command(item.text, item.seq), item.command)
+    return [text, *(f"    {one}" for one in commands if one)]

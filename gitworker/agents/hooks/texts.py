@@ -85,6 +85,7 @@ def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: 
     """
     from gitworker.observe.inbox.read_messages import open_messages  # 8 ms, only for messages
     from gitworker.observe.inbox.rules_comments import comment_lines
+    from gitworker.observe.inbox.rules_messages import rest_command
 
     with context.store.read() as reader:
         handed_in = last_hand_in(reader, context.worker, task)
@@ -96,6 +97,7 @@ def text_of_mail(context: HookContext, messages: Sequence[StoredMessage], task: 
         head = f"#{item.message.seq} {item.message.type} from {item.message.from_agent}"
         lines.append(one_line(f"{head}: {item.text}" if item.text else head))
         lines += [f"    {line}" for line in comment_lines(item.payload)]
-        if item.command is not None:
-            lines.append(f"    {one_line(item.command)}")
+        for command in (rest_command(item.text, item.message.seq), item.command):
+            if command is not None:
+                lines.append(f"    {one_line(command)}")
     return "\n".join(lines)

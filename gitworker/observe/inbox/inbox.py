@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.inbox.rules_comments import comment_lines
+from gitworker.observe.inbox.rules_messages import rest_command
 from gitworker.observe.inbox.rules_needs import REVIEW, STATE
 from gitworker.observe.text import BOLD, DIM, age_text, cut, one_line, paint
 from gitworker.rules_text import quoted
@@ -66,8 +67,9 @@ def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
         if item.kind == REVIEW:
             read = f"git worker review {quoted(item.source)}"
             lines.append(f"    {paint(read, DIM, color=color)}")
-        if item.command is not None:
-            lines.append(f"    {paint(one_line(item.command), DIM, color=color)}")
+        for command in (rest_command(item.text, item.seq), item.command):
+            if command is not None:
+                lines.append(f"    {paint(one_line(command), DIM, color=color)}")
     if inbox.has_more:
         lines.append("more: git worker inbox")
     return "\n".join(lines)

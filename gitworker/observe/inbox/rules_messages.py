@@ -111,6 +111,12 @@ def answer_command(sender: str, seq: int) -> str:
     return f"git worker send {quoted(sender)} --reply-to {seq} <text>"
 
 
+def rest_command(text: str, seq: int | None) -> str | None:
+    """Return the command that shows a message whose summary is shortened; None for another one."""
+    is_short = seq is None or len(text) < TEXT_SHOWN or not text.endswith("…")
+    return None if is_short else f"git worker msg show {seq}"
+
+
 def _files(payload: Mapping[str, Any]) -> str:
     files = payload.get("files")
     if not isinstance(files, list) or not files:

@@ -50,6 +50,16 @@ def test_a_forgotten_introduction_comes_with_the_next_prompt(agent: HookedAgent)
     assert agent.hear("AfterTool") == ""
 
 
+def test_a_long_message_names_the_command_that_shows_it(agent: HookedAgent) -> None:
+    """Its summary is shortened, and it counts as read."""
+    agent.hear("SessionStart")
+    agent.write("Do this. " * 60)
+    lines = agent.hear("BeforeAgent").splitlines()
+    at = next(number for number, line in enumerate(lines) if line.endswith("…"))
+    number = lines[at].partition(" ")[0].removeprefix("#")
+    assert lines[at + 1] == f"    git worker msg show {number}"
+
+
 def test_a_supervised_session_is_not_bound_again(agent: HookedAgent) -> None:
     """In a supervised session the worker keeps the process that its supervisor has recorded."""
     start(agent.world.session(), "auth", pid=os.getppid())
