@@ -2,8 +2,9 @@
 
 The worktree of a slot is `<worktree root>/.verify/<n>`, not below `.git`, since jest finds no
 tests. Its lock, the process that runs in it, and the index as our last checkout wrote it are in
-`<state>/verify/`. The lock is a flock that no command inherits, so a slot is free when its user has
-ended; the next user ends the processes that were left running. A damaged worktree is made again.
+`<state>/verify/`. The lock is a flock that no verify command inherits, but git does: a slot is free
+when its user and its checkout have ended, and the next user ends the commands that were left
+running. A damaged worktree is made again.
 """
 
 import fcntl
@@ -63,7 +64,7 @@ class Slot:
         self.number = number
         self.tree = f"{verify_root(session)}/{number}"
         self.log = ""  # of the run that begins next
-        self._session = session
+        self._session = session._replace(git=session.git.holding(lock))
         self._lock = lock
         self._beside = f"{_lock_root(session)}/{number}"
         self._admin: str | None = None  # known after `prepare`, or from a killed user

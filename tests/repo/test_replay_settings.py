@@ -1,5 +1,8 @@
 """Replaying obeys the settings that decide how a rebase comes out: attributes, text, signing."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,9 +11,18 @@ import pytest
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.repo.replay.replay import ReplayConflict, Replayed, replay
+from tests.repo.killing import PROJECT
 from tests.repo.rebase_oracle import assert_same
+from tests.workers.world import wait_until
 
+REPLAY = """
+import sys
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.replay.replay import replay
+replay(Git(sys.argv[1]), target=sys.argv[2], topic=sys.argv[3], scratch_dir=sys.argv[4])
+"""
 DRIVER = """\
 #!/bin/sh
 cat "$3" >>"$2"
@@ -269,11 +281,32 @@ def test_a_signing_program_that_fails_is_an_error(repo: Repo, tmp_path: Path) ->
     assert "rebase in progress" not in Repo(scratch / "rebase").git("status")
 
 
-def configure_signing(repo: Repo, place: Path) -> None:
+def test_the_git_of_a_killed_replay_is_waited_for(repo: Repo, tmp_path: Path) -> None:
+    """Its rebase holds the scratch worktree until it has ended."""
+    target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
+    started, gate = tmp_path / "started", tmp_path / "gate"
+    os.mkfifo(gate)
+    configure_signing(repo, tmp_path, first=f"touch {started}; read line <{gate}")
+    replaying = subprocess.Popen(
+        [sys.executable, "-c", REPLAY, str(repo.root), target, topic, str(tmp_path / "s")],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+    )
+    wait_until(started.exists)
+    replaying.kill()
+    replaying.wait()
+    lock = f"{tmp_path}/s/rebase-lock.child"
+    assert is_held(lock)
+    opened = os.open(gate, os.O_RDWR)
+    os.write(opened, b"go\n")
+    wait_until(lambda: not is_held(lock))
+    os.close(opened)
+
+
+def configure_signing(repo: Repo, place: Path, *, first: str = "true") -> None:
     """Sign commits by a stand-in for gpg, which prints the lines that git waits for."""
     program = place / "fake-gpg"
     program.write_text(
-        "#!/bin/sh\ncat >/dev/null\n"
+        f"#!/bin/sh\n{first}\ncat >/dev/null\n"
         'echo "-----BEGIN PGP SIGNATURE-----"\necho\necho fake\n'
         'echo "-----END PGP SIGNATURE-----"\n'
         'echo "[GNUPG:] SIG_CREATED " >&2\n'

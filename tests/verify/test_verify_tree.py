@@ -13,7 +13,7 @@ from gitworker.errors import Unavailable
 from gitworker.verify.verify import Verifier
 from gitworker.verify.verify_worktree import idle_slots, take_slot
 from tests.verify.scene import EXACT, VerifyScene, kill, output, read_pid, run
-from tests.workers.world import World, without_heartbeat_daemon
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 # The changes that a command may make to its worktree, by name.
 DAMAGES = {
@@ -440,3 +440,27 @@ def test_the_run_cannot_be_recorded(scene: VerifyScene) -> None:
             verifier.start(scene.tip(), label="it")
         (scene.world.state_dir / "verify" / "1.index.tmp").rmdir()
         assert run(verifier, scene.tip()).passed
+
+
+def test_a_checkout_that_outlives_its_command(scene: VerifyScene, tmp_path: Path) -> None:
+    """The next verification uses another worktree until that git has ended."""
+    started, gate = tmp_path / "started", tmp_path / "gate"
+    os.mkfifo(gate)
+    scene.set("true")
+    scene.world.git("config", "filter.slow.smudge", f"touch {started}; read line <{gate}; cat")
+    scene.verify(scene.commit({"first": "1\n"}))
+    scene.commit({".gitattributes": "*.bin filter=slow\n", "a.bin": "a\n"})
+    scene.world.git("config", "filter.slow.clean", "cat")
+    verifier = subprocess.Popen(scene.world.argv("verify"), cwd=scene.world.root)
+    wait_until(started.exists)
+    verifier.kill()
+    verifier.wait()
+
+    def free_slot() -> int:
+        slot = take_slot(scene.session())
+        slot.release()
+        return slot.number
+
+    assert free_slot() == 2
+    gate.write_text("go\n")
+    wait_until(lambda: free_slot() == 1)

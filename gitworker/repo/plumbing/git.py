@@ -45,7 +45,8 @@ class GitFailed(GitWorkerError):
 class Git:
     """Runs git in one directory (`-C`) or, for a bare or detached view, on one git directory.
 
-    `at(path)` returns a Git for another worktree. Only git's version is cached.
+    `at(path)` returns a Git for another worktree; `holding(lock)` one whose processes keep a flock,
+    so that it is taken until they have ended, also after our death. Only git's version is cached.
     """
 
     _version: tuple[int, ...] | None = None
@@ -54,6 +55,7 @@ class Git:
         self.directory = directory
         self.git_dir = git_dir
         self._is_top = is_top
+        self._lock: int | None = None
 
     def at(self, directory: str) -> Git:
         """Return a Git that runs in `directory`, the top of a worktree of any repository.
@@ -61,7 +63,13 @@ class Git:
         git does not search the parent directories from there: in a worktree without its `.git`
         file git must fail instead of using the repository around it.
         """
-        return Git(directory, is_top=True)
+        return Git(directory, is_top=True).holding(self._lock)
+
+    def holding(self, lock: int | None) -> Git:
+        """Return a Git for the same directory whose processes inherit the flock `lock`."""
+        git = Git(self.directory, git_dir=self.git_dir, is_top=self._is_top)
+        git._lock = lock
+        return git
 
     def run(
         self,
@@ -87,7 +95,7 @@ class Git:
                 env=environment,
                 stdin=stdin,
                 timeout_s=timeout_s,
-                inherit_fd=inherit_fd,
+                inherit_fd=self._lock if inherit_fd is None else inherit_fd,
                 on_silence=self._explain_silence,
             )
             if done.status in ok:
@@ -116,7 +124,8 @@ class Git:
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> proc.Running:
         """Start `git ARGS` and return at once; `finish` waits for it. `env` is as in `run`."""
-        return proc.start([*self._command((), env), *args], env=self._environment(env), stdin=stdin)
+        words, environment = [*self._command((), env), *args], self._environment(env)
+        return proc.start(words, env=environment, stdin=stdin, inherit_fd=self._lock)
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Wait for the process that `start(*args)` began; raise GitFailed if it failed."""

@@ -4,10 +4,8 @@ It does the work that merge-tree cannot: sign commits, copy notes, run the user'
 The worktree `<scratch_dir>/rebase` is made when it is first needed, and again if it is broken.
 """
 
-import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.errors import Unavailable
@@ -16,6 +14,7 @@ from gitworker.paths import require_repository
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import Git, GitFailed, failure_of
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.plumbing.repository_lock import descriptor_of, hold
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 
@@ -35,6 +34,7 @@ NEUTRAL = (
     "submodule.recurse=false",
     "advice.detachedHead=false",
 )
+WAIT_S = 3600  # others may sign many commits
 ENVIRONMENT = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_LFS_SKIP_SMUDGE": "1"}
 
 
@@ -59,11 +59,13 @@ def rebase_in_scratch(
     """Rebase `topic`, or only `exclude..topic`, onto `target` in the scratch worktree.
 
     `settings` override the user's. It moves no branch. It waits while another process uses the
-    worktree. Raises GitFailed if the rebase fails for another reason than a conflict, for example
-    if signing does not work.
+    worktree, or the git of a killed one. Raises GitFailed if the rebase fails for another reason
+    than a conflict, for example if signing does not work.
     """
     os.makedirs(scratch_dir, exist_ok=True)
-    with _alone(f"{scratch_dir}/rebase-lock"):
+    lock = f"{scratch_dir}/rebase-lock"
+    with hold(lock, name="rebase", timeout_s=WAIT_S):
+        git = git.holding(descriptor_of(lock))
         scratch = _require_clean(git, f"{scratch_dir}/rebase", target)
         onto = [target] if exclude is None else ["--onto", target, exclude]
         done = scratch.run(
@@ -82,19 +84,9 @@ def rebase_in_scratch(
         return Rebased(topic, stopped, paths)
 
 
-@contextmanager
-def _alone(path: str) -> Iterator[None]:
-    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _require_clean(git: Git, path: str, start: Oid) -> Git:
     """Return a Git for the clean scratch worktree, without an operation in progress."""
-    scratch = Git(path)
+    scratch = git.at(path)
     if os.path.isdir(path):
         try:
             _clean(scratch, path)
