@@ -236,6 +236,20 @@ def test_a_killed_refusal_is_taken_back(checkout: Checkout) -> None:
     checkout.assert_tidy()
 
 
+def test_staged_changes_at_every_path_are_not_a_moved_index(checkout: Checkout) -> None:
+    """After a kill the move is refused as without one, and reverses no change of the target."""
+    checkout.main.git("checkout", "-q", "--detach", "auth/task")
+    checkout.new = Oid(checkout.main.commit("new", {"f": lines(9, {1: "new"})}))
+    checkout.work.write({"f": lines(9, {5: "own"})})
+    checkout.work.git("add", "f")
+    before = checkout.work.git("diff", "--cached")
+    checkout.kill_at("move-ref")
+    assert checkout.recover() is False
+    assert checkout.work.head("auth/task") == checkout.old
+    assert checkout.work.git("diff", "--cached") == before
+    checkout.assert_tidy()
+
+
 def test_a_killed_recovery_is_recovered(checkout: Checkout) -> None:
     """Recovery itself can be killed."""
     checkout.kill_at("move-ref")

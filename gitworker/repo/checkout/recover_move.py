@@ -135,11 +135,14 @@ def _settle(here: Git, move: BranchMove) -> bool:
 
 
 def _has_new_index(here: Git, move: BranchMove, changes: tuple[Change, ...]) -> bool:
-    """Return whether the worktree's index has left the old commit at every changed path."""
+    """Return whether the worktree's index is at the new commit at every changed path.
+
+    After the end of the lock other changes may have been staged there.
+    """
     differs = [
         here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
         for commit in (move.new, move.old)
     ]
     from_new, from_old = (set(text.split("\0")) for text in differs)
     paths = {change.path for change in changes}
-    return not from_new & paths or paths <= from_old
+    return not from_new & paths or (paths <= from_old and not is_ours(move.lock))
