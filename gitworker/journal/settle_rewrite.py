@@ -54,15 +54,18 @@ def roll_back(session: Session, operation_id: int) -> None:
 
 
 def give_up(session: Session, operation_id: int) -> None:
-    """End an operation that failed; a move that was interrupted (Ctrl-C) is settled first.
+    """End an approval that failed; a move that was interrupted (Ctrl-C) is settled first.
 
-    If that is not possible now, the operation stays open for the next command.
+    If that is not possible now, or if it has brought the branch to its new commit, the operation
+    stays open, and the next command settles it as after a kill.
     """
     with suppress(Exception):
         with session.store.read() as reader:
             operation = load_operation(reader, operation_id)
-        settle_branch(session, operation)
-        roll_back(session, operation_id)
+        data = operation.payload(ApproveData)
+        tip = settle_branch(session, operation)
+        if data.old == data.new or tip != data.new:
+            roll_back(session, operation_id)
 
 
 def settle_approve(session: Session, operation: Operation) -> None:

@@ -190,7 +190,8 @@ def test_spawn_killed_while_git_checks_out(world: World, tmp_path: Path, order: 
     assert not (world.root / "worktrees" / "login").exists()
 
 
-def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_group", [False, True], ids=["alone", "with git and its filter"])
+def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path, of_group: bool) -> None:
     """Ctrl-C while the worktree follows leaves no lock, no half move, and every byte."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
@@ -203,15 +204,20 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     once = f"test -e {stop}-off || {{ echo go >{begun}; cat {stop}; }}; cat"
     world.git("config", "filter.slow.smudge", once)
     approve = subprocess.Popen(
-        world.argv("approve", "auth"), cwd=world.root, stderr=subprocess.DEVNULL
-    )
+        world.argv("approve", "auth"), cwd=world.root, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
     begun.read_text()
     Path(f"{stop}-off").touch()
-    approve.send_signal(signal.SIGINT)
+    if of_group:  # as a terminal does
+        os.killpg(approve.pid, signal.SIGINT)
+    else:
+        approve.send_signal(signal.SIGINT)
     approve.wait()
     assert approve.returncode != 0
-    stop.write_text("")  # the filter outlived git, and with it the lock
-    wait_until(lambda: not is_at_work(world.root))
+    # A filter that outlived git holds the lock: always without the group, else if its shell was
+    # just starting `cat`.
+    wait_until(lambda: has_ended(world.root, stop))
     before = {name: data for name, data in read_worktree(world, place)[0].items() if name != "slow"}  # type: ignore[attr-defined]
     recover_all(world.session())
     assert not (world.root / ".git" / "worktrees" / "login" / "index.lock").exists()
@@ -219,6 +225,12 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     after = read_worktree(world, place)[0]
     assert {name: after[name] for name in before} == before  # type: ignore[index]
     assert (place / "slow").read_text() == "x\n"
+
+
+def has_ended(root: Path, stop: Path) -> bool:
+    """Let a filter that reads a FIFO go on; return whether all processes of a place have ended."""
+    os.close(os.open(stop, os.O_RDWR))
+    return not is_at_work(root)
 
 
 def landing_that_waits(world: World, tmp_path: Path) -> "tuple[subprocess.Popen[bytes], Path]":
