@@ -22,6 +22,7 @@ from gitworker.repo.replay.conflict_versions import (
     versions_in,
 )
 from gitworker.repo.replay.merge_pairs import UNNAMED
+from gitworker.repo.replay.rebase_plan import NeedsRebase
 from gitworker.repo.replay.replay import predict_conflict
 from gitworker.session import missing_target
 
@@ -149,7 +150,7 @@ def _find_pick(
             session.git, target=view.other_tip, topic=view.tip, scratch_dir=scratch_dir,
             runs_programs=False,
         )  # fmt: skip
-    except GitWorkerError:  # only the user's merge programs know
+    except (GitWorkerError, NeedsRebase):  # only the user's merge programs know
         return view, {}
     base = found and session.git.find_oid(f"{found.commit}^")
     if found is None or base is None:

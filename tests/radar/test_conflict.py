@@ -70,6 +70,16 @@ def test_a_commit_at_which_a_rebase_stops(scene: RadarScene) -> None:
     assert (area.ours, area.base, area.theirs) == (("ours",), ("line 7",), ("theirs",))
 
 
+def test_a_commit_that_only_a_real_rebase_knows(scene: RadarScene) -> None:
+    """After a change of the settings the conflict is shown without that commit."""
+    scene.working("auth", at_line(7, "ours"))
+    scene.commit("auth", at_line(7, "line 7"))
+    scene.world.advance(at_line(7, "theirs"))
+    assert service(scene).show_conflict("auth").stopped is not None
+    scene.world.git("config", "rebase.backend", "apply")
+    assert service(scene).show_conflict("auth").stopped is None
+
+
 def test_a_deleted_file(scene: RadarScene) -> None:
     """A file that one side deleted has a note and no areas."""
     scene.working("auth", {"x": "x\n"})
