@@ -18,7 +18,7 @@ from gitworker.agents.rules_run import clipped, is_order, may_end
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.notify_followers import notify_followers
 from gitworker.bus.publish import log_message, publish
-from gitworker.errors import GitWorkerError
+from gitworker.errors import Conflict, GitWorkerError
 from gitworker.liveness.current_settings import read_current_settings
 from gitworker.liveness.readings import LostRuns, lost_runs, this_moment
 from gitworker.model.message import PAUSE, RESUME, STOP
@@ -107,10 +107,26 @@ class _Orphan:
             self._settings = now or self._settings
         for order in orders:
             self._take_order(order)
+        if not (self._run.why or orphan.why):
+            self._stop_late()
         if self._run.why and not self._family.groups(self._excluded):
             self._end()
         elif orphan.kill_at_mono_ms is not None:
             self._kill()
+
+    def _stop_late(self) -> None:
+        """Stop the agent once the time limit of its run is over, which its supervisor watched."""
+        import json
+
+        from gitworker.store.records.run_results import find_run_request  # memory of every daemon
+
+        with self._store.read() as reader:
+            request = find_run_request(reader, self._worker, self._run.task_id)
+        limit_s = json.loads(request)["time_limit_s"] if request else None
+        if limit_s is None or clock.now_ms() - self._run.started_at_ms < limit_s * 1000:
+            return
+        with self._store.write() as writer:
+            self._stop(writer, f"the time limit of {limit_s:g} s was reached", pauses=False)
 
     def _adopt(self) -> None:
         """Take the agent over: let it continue if its supervisor had stopped it, and report it."""
@@ -186,11 +202,15 @@ class _Orphan:
             is_ours = worker.task_id == run.task_id and worker.pid == run.pid
             if may_end(worker.state, is_ours=is_ours):
                 as_worker = self._session._replace(actor=self._worker)
-                with suppress(GitWorkerError):  # another operation is in progress
+                try:
                     if run.pauses:
                         pause(as_worker, self._worker, until_ms=clock.now_ms())
                     else:
                         stop(as_worker, self._worker, reason=str(run.why))
+                except Conflict:  # another command changes the worker: the next look repeats it
+                    return
+                except GitWorkerError:  # it is not at work any more
+                    pass
         settle_runs(self._session, [run])
 
     def _log(

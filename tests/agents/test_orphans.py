@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.agents.orphans import FOUND, OrphanSupervisor
-from gitworker.clock import monotonic_ms
+from gitworker.clock import monotonic_ms, now_ms
 from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.processes.table import all_processes
 from gitworker.store.sqlite.migrate import open_database
@@ -52,14 +52,18 @@ def look(auth: SupervisedWorker, keeper: OrphanSupervisor) -> bool:
 
 @contextlib.contextmanager
 def orphaned(
-    auth: SupervisedWorker, *words: str, orders: tuple[str, ...] = (), began: str = ""
+    auth: SupervisedWorker,
+    *words: str,
+    orders: tuple[str, ...] = (),
+    began: str = "",
+    options: tuple[str, ...] = (),
 ) -> Iterator[Orphan]:
     """Give an agent that got these orders before its supervisor was killed, without heartbeats.
 
     `began` is a file in the worktree whose existence shows that the agent has begun.
     """
     with (
-        auth.running(*words, env=dict(os.environ)) as process,
+        auth.running(*words, options=options, env=dict(os.environ)) as process,
         without_heartbeat_daemon(auth.world),
     ):
         wait_until(lambda: Path(auth.path, began).exists())
@@ -112,6 +116,20 @@ def test_orders_are_obeyed(auth: SupervisedWorker) -> None:
     assert ("warn", "order", "dance is not an order") in auth.logs()
     assert auth.world.query("SELECT * FROM orphans") == []
     auth.world.require_sound()
+
+
+def test_the_time_limit_holds(auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent is stopped at the time limit of its run, though its supervisor has died."""
+    with orphaned(auth, "sleep", "60", options=("--time-limit", "3600")) as orphan:
+        orphan.look()
+        orphan.look()
+        assert is_alive(orphan.pid)
+        monkeypatch.setenv("GITWORKER_CLOCK_MS", str(now_ms() + 3_601_000))
+        orphan.look()
+        wait_until(lambda: not is_alive(orphan.pid))
+        orphan.look()
+    assert auth.runs()[0]["reason"] == "the time limit of 3600 s was reached"
+    assert auth.world.states("auth", "t1") == ("FAILED", "BLOCKED")
 
 
 def test_a_resume_wakes_one_that_stopped_itself(auth: SupervisedWorker) -> None:
