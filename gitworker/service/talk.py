@@ -163,8 +163,10 @@ class TalkMethods(MessageMethods):
         from gitworker.liveness.supervised_agent import (
             ended_by_reboot,
             has_run_to_its_end,
+            may_be_resumed,
             presumed_for_ms,
         )
+        from gitworker.model.message import STOP
         from gitworker.observe.workers.rules_worker import is_free
         from gitworker.store.records.runs import find_latest_run
 
@@ -185,10 +187,14 @@ class TalkMethods(MessageMethods):
                 name, command, found.state, stale_from=found.stale_from, has_ended=has_ended,
                 presumed_for_ms=presumed_ms if has_agent and was_rebooted else 0,
             )  # fmt: skip
-            if has_ended:
+            waits = (  # its supervisor would start the agent again
+                command == STOP and not was_rebooted and run is not None
+                and run.task_id == found.task_id and may_be_resumed(run)
+            )  # fmt: skip
+            if has_ended and not waits:
                 return Order(None, name, command, False, follow, was_rebooted)
-            if not has_agent:
+            if not (has_agent or waits):
                 text = f"no supervisor of {name} is running: its agent reads this in its inbox"
                 session.report(Notice(text))
             draft = MessageDraft(MessageType.CMD, json_text(payload), to=name)
-            return Order(self._send(session, draft), name, command, has_agent, follow)
+            return Order(self._send(session, draft), name, command, has_agent or waits, follow)

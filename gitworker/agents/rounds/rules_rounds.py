@@ -54,6 +54,7 @@ class RoundFacts(NamedTuple):
     """A worker after the end of its agent; `is_ours`: with the task and the run of that agent.
 
     `has_limit`: the task is paused, because the agent reported a limit of its model's vendor.
+    `is_stopped`: an order to stop came after the end of the agent.
     """
 
     state: WorkerState
@@ -62,6 +63,7 @@ class RoundFacts(NamedTuple):
     returned_by: str | None
     waits_for_author: bool
     has_limit: bool = False
+    is_stopped: bool = False
 
 
 class Return(NamedTuple):
@@ -86,7 +88,7 @@ def next_step(facts: RoundFacts) -> Step:
 
     END otherwise: an agent that ended without handing in anything is not started again.
     """
-    if not facts.is_ours:
+    if facts.is_stopped or not facts.is_ours:
         return Step.END
     state = facts.stale_from if facts.state is WorkerState.STALE else facts.state
     if state in HANDED_IN:

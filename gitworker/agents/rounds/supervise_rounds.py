@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gitworker.agents.supervise import RunRequest, SupervisedRun
     from gitworker.config import Settings
     from gitworker.session import Session
+    from gitworker.store.api import Reader
+    from gitworker.store.records.runs import Run
     from gitworker.store.workers import Worker
 
 
@@ -155,12 +157,26 @@ def _step(session: Session, run: AgentRun) -> tuple[Step, Worker | None]:
         task = find_task(reader, run.task)
         limit = find_limit(reader, worker, task.status if task else None)
         latest = find_latest_run(reader, run.worker)
+        is_stopped = latest is not None and _has_stop_order(session, reader, latest)
     is_ours = worker.task_id == run.task and latest is not None and latest.id == run.id
     facts = RoundFacts(
         worker.state, worker.stale_from, is_ours, worker.returned_by, worker.waits_for_author,
-        has_limit=limit is not None and limit.code in LIMITS,
+        has_limit=limit is not None and limit.code in LIMITS, is_stopped=is_stopped,
     )  # fmt: skip
     return next_step(facts), worker
+
+
+def _has_stop_order(session: Session, reader: Reader, latest: Run) -> bool:
+    """Return whether an order to stop came that the supervisor of the last run did not see."""
+    from gitworker.agents.orders import read_orders
+    from gitworker.model.message import STOP
+    from gitworker.store.messages.mailbox import cursor_of
+    from gitworker.store.records.runs import find_start_message
+
+    began = find_start_message(reader, latest) or 0
+    after = max(began, cursor_of(reader, f"{latest.worker_id}.supervisor"))
+    orders = read_orders(reader, session.paths, worker=latest.worker_id, after=after)
+    return any(one.command == STOP for one in orders)
 
 
 def _present_state(session: Session, run: AgentRun) -> str:

@@ -56,6 +56,19 @@ def test_requested_changes_reach_the_agent(auth: SupervisedWorker) -> None:
     assert ("info", "auto_resume", "round 1 of 3: its work was sent back") in auth.logs()
 
 
+def test_a_stop_ends_a_supervisor_that_waits(auth: SupervisedWorker) -> None:
+    """After a stop no further round begins."""
+    with supervisor(auth, "git commit -q --allow-empty -m Work", "--auto-resume") as process:
+        wait_until(lambda: auth.state() == "IN_REVIEW")
+        wait_until(lambda: auth.runs()[0]["ended_at_ms"] is not None)
+        told = ok(auth.world.root, "stop", "auth")
+        assert told == "sent stop to the agent of auth; next: git worker show auth"
+        assert process.wait(60) == 0
+        ok(auth.world.root, "reject", "auth", "-m", "More")
+    assert "so nothing was sent" in ok(auth.world.root, "stop", "auth")
+    assert len(auth.runs()) == 1
+
+
 def test_what_a_failed_test_leaves_is_ended(auth: SupervisedWorker) -> None:
     """The fixture of the real agents ends an agent at work, and a supervisor between two rounds."""
     root = auth.world.root

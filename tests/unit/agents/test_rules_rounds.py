@@ -29,6 +29,8 @@ CASES = (
     (RoundFacts(REVIEW, None, False, None, False), Step.END),
     (RoundFacts(WORKING, None, True, None, False, has_limit=True), Step.PAUSE),
     (RoundFacts(WORKING, None, False, None, False, has_limit=True), Step.END),
+    (RoundFacts(WORKING, None, True, None, False, has_limit=True, is_stopped=True), Step.END),
+    (RoundFacts(REVIEW, None, True, None, False, is_stopped=True), Step.END),
 )
 
 

@@ -17,6 +17,7 @@ def command(call: CommandLine, worker: str, message: str | None) -> None:
     The supervisor ends the agent by TERM, and by KILL after agent.stop_grace_s. The worker becomes
     FAILED with the reason; branch, worktree and files stay as they are.
 
+    A supervisor that waits for the next round of its agent, or for the end of a limit, ends, too.
     An agent without supervisor (`start` instead of `exec`) reads the command in its inbox. If the
     agent has ended, also with an earlier boot of the machine, nothing is sent.
 
