@@ -223,6 +223,11 @@ CASES = {
         by("git config worker.agents.own.command nowhere-at-all", W + "spawn auth login"),
         W + "exec auth --agent own -m words", "git config worker.agents.{}.command <command>",
     ),
+    "agent-in-one-line": Case(
+        by("git config worker.agents.own.command 'echo {prompt}'", W + "spawn auth login"),
+        W + "exec auth --agent own -m words",
+        "git config --replace-all {} \"$(printf '%s\\n' {})\"",
+    ),
     "own-verdict": Case(
         in_review, W + "msg send review_result '{\"verdict\": \"approved\"}'",
         W + "wait --for verdict", at="auth",
@@ -238,13 +243,14 @@ def test_the_hint_about_damage_helps(quiet: World, name: str) -> None:
 
 
 def test_a_long_message(quiet: World) -> None:
-    """`show` names the command that prints a message that is too long for it."""
+    """`show` and `inbox` name the command that prints a message that is too long for them."""
     _working(quiet)
     by(W + "send auth " + "x" * 70_000)(quiet)
-    shown = perform(W + "show auth", Printed([], str(quiet.root)))
-    (hint,) = re.findall(W + r"msg show \d+", shown.out)
-    assert follow(Printed([], str(quiet.root)), hint) is None
-    note(hint, shown.out)
+    for command, place in ((W + "show auth", quiet.root), (W + "inbox", quiet.path("auth"))):
+        shown = perform(command, Printed([], str(place)))
+        (hint,) = re.findall(W + r"msg show \d+", shown.out)
+        assert follow(Printed([], str(place)), hint) is None
+        note(hint, shown.out)
 
 
 def test_a_path_that_is_not_utf8(tmp_path: Path) -> None:

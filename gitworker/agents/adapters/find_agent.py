@@ -9,6 +9,7 @@ from gitworker.agents.adapters.agent_call import AgentCall
 from gitworker.agents.adapters.find_adapter import adapter_names, find_adapter
 from gitworker.agents.command import require_program
 from gitworker.errors import Invalid, NotFound, Refused
+from gitworker.rules_text import quoted
 from gitworker.store.records.run_results import find_run_result
 
 if TYPE_CHECKING:
@@ -79,9 +80,14 @@ def _require_installed(adapter: Adapter, options: Sequence[str]) -> None:
     except NotFound:
         if adapter.install == PIP:
             raise  # the program is not part of the adapter
+        hint = f"git config worker.agents.{adapter.name}.command <command>"
+        if len(parts := program.split()) > 1:  # each word of a command is a line
+            lines = " ".join(map(quoted, parts))
+            name = f"worker.agents.{adapter.name}.command"
+            hint = f"git config --replace-all {name} \"$(printf '%s\\n' {lines})\""
         raise NotFound(
             f"agent {adapter.name} is not installed: {ascii(program)[:80]} is not on PATH",
-            adapter.install or f"git config worker.agents.{adapter.name}.command <command>",
+            adapter.install or hint,
             code="agent_missing",
         ) from None
 
