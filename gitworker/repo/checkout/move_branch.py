@@ -154,9 +154,7 @@ def is_ours(lock: str) -> bool:
         return False
 
 
-def read_tree(
-    here: Git, *, old: Oid, new: Oid, index: str | None = None, lock_fd: int | None = None
-) -> None:
+def read_tree(here: Git, *, old: Oid, new: Oid, index: str | None = None) -> None:
     """Move the checkout and an index file from `old` to `new`; raise GitFailed.
 
     Without `index` the worktree's own index is moved. Other local changes are kept; an overlap is
@@ -167,12 +165,12 @@ def read_tree(
     env = {} if index is None else {"GIT_INDEX_FILE": index}
     words = ("read-tree", "-m", "-u", "--no-recurse-submodules", old, new)
     try:
-        here.run(*words, env=env, inherit_fd=lock_fd)
+        here.run(*words, env=env)
     except GitFailed as failure:
         if has_begun(failure.detail):
             raise
-        here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1, 128), inherit_fd=lock_fd)
-        here.run(*words, env=env, inherit_fd=lock_fd)
+        here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1, 128))
+        here.run(*words, env=env)
 
 
 def put_files_back(here: Git, move: BranchMove) -> None:
@@ -293,9 +291,8 @@ def _carry_out(here: Git, move: BranchMove, *, reason: str, lock: _Lock) -> None
         raise
     crash_point("move-ref")
     try:
-        read_tree(
-            here, old=move.old, new=move.new, index=move.private_index, lock_fd=lock.descriptor
-        )
+        mover = here.holding(lock.descriptor)
+        read_tree(mover, old=move.old, new=move.new, index=move.private_index)
     except GitFailed as failure:
         crash_point("move-refused")
         if has_begun(failure.detail):

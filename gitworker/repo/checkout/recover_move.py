@@ -42,7 +42,9 @@ def recover_move(
     try:
         _require_own_lock(move)
         remove_file(f"{move.private_index}.lock")  # left by a read-tree that died with its machine
-        moved = _has_moved(here, ref=ref, old=old, new=new) and _settle(here, move)
+        moved = _has_moved(here, ref=ref, old=old, new=new) and _settle(
+            here.holding(descriptor), move
+        )
         crash_point("recover-settled")
         remove_file(move.private_index)
         if is_ours(move.lock):

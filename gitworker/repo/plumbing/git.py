@@ -79,7 +79,6 @@ class Git:
         ok: Sequence[int] = (0,),
         settings: Sequence[str] = (),
         timeout_s: float | None = None,
-        inherit_fd: int | None = None,
     ) -> proc.Completed:
         """Run `git ARGS` and return status and output.
 
@@ -95,7 +94,7 @@ class Git:
                 env=environment,
                 stdin=stdin,
                 timeout_s=timeout_s,
-                inherit_fd=self._lock if inherit_fd is None else inherit_fd,
+                inherit_fd=self._lock,
                 on_silence=self._explain_silence,
             )
             if done.status in ok:
