@@ -19,6 +19,7 @@ from gitworker.journal.undo.rules_undo import (
     taken_back_as,
     undo_refusal,
     with_older,
+    withdrawn_refusal,
     worker_refusal,
 )
 from gitworker.model.task import TaskStatus
@@ -202,3 +203,13 @@ def test_tasks_that_can_be_given_back(status: TaskStatus, holder: str | None) ->
     refusal = return_refusal("t1", status, holder=holder)
     held = status in HELD
     assert (refusal is None) is (holder is None and not held)
+
+
+@pytest.mark.parametrize(
+    ("status", "verb"), [(TaskStatus.CANCELLED, "cancelled"), (TaskStatus.COMPLETED, "skipped")]
+)
+def test_a_withdrawn_task(status: TaskStatus, verb: str) -> None:
+    """The refusal says what has happened to the task, and names the command that reverses it."""
+    found = withdrawn_refusal("login", status)
+    assert found.message == f"task login was {verb}, which undo does not reverse"
+    assert found.hint == "git worker task restart login"

@@ -3,7 +3,7 @@
 import pytest
 
 from gitworker.observe.inbox.rules_comments import comment_lines, first_number, place_text
-from gitworker.observe.inbox.rules_messages import command_for
+from gitworker.observe.inbox.rules_messages import TEXT_SHOWN, command_for, rest_command, summary_of
 
 
 def test_lines_of_comments() -> None:
@@ -54,3 +54,13 @@ def test_the_command_of_comments() -> None:
     command = command_for("review_result", payload, sender="hq", seq=1)
     assert command == "git worker review handled 7 -m <text>   # without -m after a commit"
     assert command_for("review_result", {"verdict": "commented"}, sender="hq", seq=1) is None
+
+
+def test_the_rest_of_a_message() -> None:
+    """Only the summary of a message that is shortened has a command that shows the rest."""
+    short = summary_of("x-note", {"text": "x" * TEXT_SHOWN})
+    cut = summary_of("x-note", {"text": "x" * (TEXT_SHOWN + 1)})
+    assert [rest_command(text, 7) for text in ("", short, cut)] == [
+        None, None, "git worker msg show 7",
+    ]  # fmt: skip
+    assert rest_command(cut, None) is None
