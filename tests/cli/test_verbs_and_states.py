@@ -110,6 +110,7 @@ OTHERS = {
 
 
 SEED, STAGES_SAMPLED, VERBS_SAMPLED = 11, 3, 6
+BY_TIME = {"log", "show"}  # what a repository did in one millisecond has either order there
 
 
 @pytest.mark.parametrize("stage", OF_WORKERS, ids=lambda stage: stage.__name__)
@@ -133,7 +134,8 @@ def test_verbs_of_tasks(quiet: World, status: str) -> None:
 )
 def test_a_fork_is_the_program(quiet: World, stage: Stage, tmp_path: Path) -> None:
     """The forked program has the status and the bytes of output of the installed one."""
-    verbs = random.Random(f"{SEED} {stage.__name__}").sample(sorted(OF_WORKER), VERBS_SAMPLED)
+    alike = sorted(OF_WORKER.keys() - BY_TIME)
+    verbs = random.Random(f"{SEED} {stage.__name__}").sample(alike, VERBS_SAMPLED)
     second = World.make(tmp_path / "second" / "repo")
     with without_heartbeat_daemon(second):
         forked, installed = (
