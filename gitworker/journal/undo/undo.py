@@ -171,8 +171,9 @@ def _require_no_withdrawal(session: Session, records: Sequence[Record]) -> None:
     since = records[0].at_ms if records else 0
     with session.store.read() as reader:
         withdrawn = withdrawn_since(reader, session.actor, since)
+    # After the clock was set back, the cancel of a record is dated later than the record itself.
     recorded = {one.task_id for record in records for one in record.operations}
-    if withdrawn is None or withdrawn[0] in recorded:  # transitions may be dated in the future
+    if withdrawn is None or withdrawn[0] in recorded:
         return
     refusal = withdrawn_refusal(*withdrawn)
     for record in records:
