@@ -219,7 +219,8 @@ def test_a_name_that_is_taken(auth: SupervisedWorker, tmp_path: Path, kind: str)
     ok(auth.world.root, "cancel", "auth")
 
 
-@pytest.mark.parametrize("first", ["", "echo one; until grep -q one .worker.log; do :; done;"])
+# `-s`: a complaint of grep would be output too, which puts the log back after `rm`.
+@pytest.mark.parametrize("first", ["", "echo one; until grep -qs one .worker.log; do :; done;"])
 def test_a_checkout_that_brings_the_name(auth: SupervisedWorker, first: str) -> None:
     """A file of that name that appears while the agent works stays as it was written."""
     script = (
