@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gitworker.errors import GitWorkerError
     from gitworker.review.comments.send import SentReview
     from gitworker.review.viewed_marks import ViewedMarks
+    from gitworker.service import Service
 
 SHORT = 10
 
@@ -39,6 +40,22 @@ def landing_outcome(results: Sequence[Landed | NotLanded]) -> Outcome:
     if failed:
         return Outcome("\n".join(words), failed[0].error.hint, True)
     return Outcome("\n".join(words) or "no approved work waits to land")
+
+
+def restart_outcome(service: Service, worker: str) -> Outcome:
+    """Start the agent of a worker again, and return whether its last command was known."""
+    if service.restart(worker) is None:
+        text = f"the last command of {worker} is not known"
+        return Outcome(text, service.show(worker).next_command, True)
+    return Outcome(f"the agent of {worker} has started")
+
+
+def order_outcome(service: Service, worker: str, command: str, *, reason: str = "") -> Outcome:
+    """Send an order to the agent of a worker, and return whether it was sent."""
+    sent = service.order(worker, command, reason=reason)
+    if sent.id is None:
+        return Outcome(f"the agent of {worker} has ended", sent.next, True)
+    return Outcome(f"{worker} was sent the order {command}")
 
 
 def review_words(sent: SentReview) -> str:

@@ -1,9 +1,12 @@
 """Buttons: each change is the command's, with its refusals, recorded as the person."""
 
+import contextlib
 import os
 import re
 
+from gitworker.errors import Conflict
 from gitworker.model.worker import WorkerState
+from gitworker.questions.ask import ask
 from gitworker.service import open_repository
 from tests.web.kit import Page, serving
 from tests.workers.world import World
@@ -114,3 +117,35 @@ def test_questions_messages_and_tasks(world: World) -> None:
         assert page.press("/tasks/later/cancel").status == 200
         assert "cancelled" in page.see("/tasks/later")
     assert "Blue" in [one.text for one in mine.inbox().items]
+
+
+def asks(world: World, text: str) -> None:
+    """Let the worker ask a question and wait no time."""
+    with contextlib.suppress(Conflict):
+        ask(world.session(identity="auth"), text, wait_s=0)
+
+
+def test_an_answer_is_for_the_question_that_was_shown(world: World) -> None:
+    """Of two questions each is answered by its own form, and a form that came too late by none."""
+    world.working("auth", "login", {"a.txt": "a\n"})
+    asks(world, "Drop table A?")
+    asks(world, "Which colour?")
+    service = open_repository(str(world.root))
+    with serving(world) as page:
+        shown = page.see("/inbox")
+        numbers = re.findall(r'name="number" value="(\d+)"', shown)
+        assert numbers == [str(one.question.id) for one in service.questions().questions]
+        assert page.press("/workers/auth/reply", number=numbers[0], text="No").status == 200
+        late = page.press("/workers/auth/reply", number=numbers[0], text="Yes, drop it")
+        assert late.status == 409, late
+        assert [one.question.text for one in service.questions().questions] == ["Which colour?"]
+        assert page.press("/workers/auth/reply", text="Blue").status == 400
+
+
+def test_an_agent_without_a_command_is_not_started(world: World, page: Page) -> None:
+    """The refusal names the next command of the worker."""
+    world.working("css", "theme", {"a.css": "a\n"})
+    open_repository(str(world.root), identity="css").fail("css", reason="stuck")
+    refused = page.press("/workers/css/restart")
+    assert refused.status == 409
+    assert "git worker resume css" in refused.text

@@ -19,7 +19,8 @@ from gitworker.rules_text import quoted
 class InboxItem(NamedTuple):
     """One thing; `source` is the worker that it is about, or the sender of the message.
 
-    `seq`, `id` and the whole `payload` are those of a message, None for a state.
+    `seq`, `id` and the whole `payload` are those of a message, None for a state. `question` is the
+    number of a question that waits for an answer.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class InboxItem(NamedTuple):
     seq: int | None = None
     id: str | None = None
     payload: Any = None
+    question: int | None = None
 
 
 class Inbox(NamedTuple):
@@ -85,7 +87,7 @@ def json_inbox(inbox: Inbox) -> dict[str, Any]:
             {
                 "kind": item.kind, "source": item.source, "task": item.task, "text": item.text,
                 "command": item.command, "at": clock.iso_utc(item.since_ms), "seq": item.seq,
-                "id": item.id, "payload": item.payload,
+                "id": item.id, "payload": item.payload, "question": item.question,
             }
             for item in inbox.items
         ],

@@ -237,6 +237,7 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             seq=item.seq,
             id=item.id,
             payload=item.payload,
+            question=asked.id if asked and is_question else None,
         )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gitworker.service.outcome_words import Outcome
+from gitworker.service.outcome_words import Outcome, order_outcome
 from gitworker.tui.keys import AGENTS
 from gitworker.tui.rows.agent_rows import AliveKey, RegisteredKey, agent_rows
-from gitworker.tui.screens.inbox import order_outcome
 from gitworker.tui.view import Loaded, View, bindings
 
 if TYPE_CHECKING:

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gitworker import clock
 from gitworker.errors import Invalid
-from gitworker.service.outcome_words import Outcome, landing_outcome
+from gitworker.service.outcome_words import (
+    Outcome,
+    landing_outcome,
+    order_outcome,
+    restart_outcome,
+)
 from gitworker.tui.keys import INBOX
 from gitworker.tui.rows.list_rows import inbox_rows
 from gitworker.tui.view import Loaded, View, bindings
@@ -15,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitworker.observe.inbox.inbox import InboxItem
-    from gitworker.service import Service
     from gitworker.tui.screens.write import Written
 
 MESSAGES = frozenset({"message", "budget"})
@@ -74,8 +78,8 @@ class InboxView(View):
         def answer(text: str) -> Outcome:
             if not text:
                 raise Invalid("the text is empty")
-            if item.kind == "question" and item.seq is not None:
-                service.reply(item.source, text)
+            if item.question is not None:
+                service.reply(item.source, text, number=item.question)
                 return Outcome(f"{item.source} has your answer")
             service.send_note(item.source, text, reply_to=item.id)
             return Outcome(f"sent to {item.source}")
@@ -116,7 +120,7 @@ class InboxView(View):
 
         def begin() -> Outcome:
             if not is_paused:
-                return restart_outcome(service.restart(name), name)
+                return restart_outcome(service, name)
             return order_outcome(service, name, "resume")
 
         self.room.change(f"start {name}", begin)
@@ -129,19 +133,3 @@ class InboxView(View):
         }  # fmt: skip
         for one in INBOX:
             yield one.effect.capitalize(), f"key {one.shown}", calls[one.action]
-
-
-def restart_outcome(started: object, worker: str) -> Outcome:
-    """Return whether an agent was started again with its last command."""
-    if started is None:
-        text = f"the last command of {worker} is not known; see its next command"
-        return Outcome(text, is_refused=True)
-    return Outcome(f"the agent of {worker} has started")
-
-
-def order_outcome(service: Service, worker: str, command: str) -> Outcome:
-    """Send an order to the agent of a worker, and return whether it was sent."""
-    sent = service.order(worker, command)
-    if sent.id is None:
-        return Outcome(f"the agent of {worker} has ended", sent.next, True)
-    return Outcome(f"{worker} was sent the order {command}")

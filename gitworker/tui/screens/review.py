@@ -15,6 +15,8 @@ from gitworker.service.outcome_words import (
     Outcome,
     landing_outcome,
     marks_words,
+    order_outcome,
+    restart_outcome,
     review_words,
 )
 from gitworker.tui.keys import REVIEW
@@ -22,7 +24,6 @@ from gitworker.tui.rows.line_rows import ColorCache, LineKey, is_same_line
 from gitworker.tui.rows.queue_rows import Verdict
 from gitworker.tui.rows.review_rows import CommentKey, FileKey, HunkKey, Layout, review_rows
 from gitworker.tui.rows.rules_choice import choose_lines
-from gitworker.tui.screens.inbox import order_outcome, restart_outcome
 from gitworker.tui.view import Loaded, View, bindings
 
 if TYPE_CHECKING:
@@ -462,7 +463,7 @@ class ReviewView(View):
 
     def _restart(self) -> None:
         service, name = self.room.service, self._worker
-        self.room.change("start", lambda: restart_outcome(service.restart(name), name))
+        self.room.change("start", lambda: restart_outcome(service, name))
 
 
 def _has_other_commits(line: WorkerLine, tip: str) -> bool:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitworker.errors import Invalid, NotFound
-from gitworker.service.outcome_words import landing_outcome
+from gitworker.service.outcome_words import landing_outcome, order_outcome, restart_outcome
 from gitworker.web.changes import review
-from gitworker.web.changes.forms import NUMBER_DIGITS, done, require_text
+from gitworker.web.changes.forms import NUMBER_DIGITS, done, require_number, require_text
 from gitworker.web.jobs import Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitworker.model.outcome import Landed, NotLanded
+    from gitworker.service.outcome_words import Outcome
     from gitworker.web.request import Site
 
 
@@ -21,12 +21,12 @@ def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """Land approved work; with a commit that the page has shown, approve that one first."""
     if form.get("at"):
         review.approve(site, worker, form)
-    return _landed(site.service.merge([worker]))
+    return _shown(landing_outcome(site.service.merge([worker])))
 
 
 def land_all(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:
     """Land all approved work."""
-    return _landed(site.service.merge(everything=True))
+    return _shown(landing_outcome(site.service.merge(everything=True)))
 
 
 def undo(site: Site, number: str, _form: Mapping[str, str]) -> Notice:
@@ -40,26 +40,22 @@ def undo(site: Site, number: str, _form: Mapping[str, str]) -> Notice:
 
 def restart(site: Site, worker: str, _form: Mapping[str, str]) -> Notice:
     """Start the agent of a worker again, with its last command."""
-    if site.service.restart(worker) is None:
-        raise Invalid(f"the last command of {worker} is not known; see its next command")
-    return done(f"the agent of {worker} has started")
+    return _shown(restart_outcome(site.service, worker))
 
 
 def order(command: str) -> Callable[[Site, str, Mapping[str, str]], Notice]:
     """Return the change that sends an agent the order stop, pause or resume."""
 
     def change(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-        sent = site.service.order(worker, command, reason=form.get("note", ""))
-        if sent.id is None:
-            return Notice("refused", f"the agent of {worker} has ended", sent.next, 409)
-        return done(f"{worker} was sent the order {command}")
+        return _shown(order_outcome(site.service, worker, command, reason=form.get("note", "")))
 
     return change
 
 
 def reply(site: Site, name: str, form: Mapping[str, str]) -> Notice:
-    """Answer a question of a worker."""
-    site.service.reply(name, require_text(form, "text"))
+    """Answer the question of a worker that the page has shown."""
+    text, number = require_text(form, "text"), require_number(form, "question")
+    site.service.reply(name, text, number=number)
     return done(f"{name} has your answer")
 
 
@@ -148,9 +144,8 @@ PAGES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _landed(results: list[Landed | NotLanded]) -> Notice:
-    """Return the outcome of a landing in one notice."""
-    found = landing_outcome(results)
+def _shown(found: Outcome) -> Notice:
+    """Return the outcome of a change as a notice."""
     if found.is_refused:
         return Notice("refused", found.text, found.hint, 409)
     return done(found.text)

@@ -27,17 +27,17 @@ def read_text(form: Mapping[str, str], name: str) -> str:
     return form.get(name, "").replace("\r\n", "\n").strip()
 
 
-def require_number(form: Mapping[str, str]) -> int:
-    """Return the number of a comment; raise Invalid for any other text."""
+def require_number(form: Mapping[str, str], what: str = "comment") -> int:
+    """Return the number of a comment or question; raise Invalid for any other text."""
     text = form.get("number", "")
     if not (text.isascii() and text.isdecimal()) or len(text) > NUMBER_DIGITS:
-        raise Invalid("the comment has no number")
+        raise Invalid(f"the {what} has no number")
     return int(text)
 
 
-def read_path(form: Mapping[str, str]) -> str:
+def read_path(form: Mapping[str, str], field: str = "path") -> str:
     """Return the path of a file, which a form has as percent-encoded bytes."""
-    return unquote_to_bytes(form.get("path", "")).decode("utf-8", "surrogateescape")
+    return unquote_to_bytes(form.get(field, "")).decode("utf-8", "surrogateescape")
 
 
 def done(text: str, *, focus: str = "") -> Notice:
