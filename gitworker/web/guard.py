@@ -6,7 +6,6 @@ No page sees a request without a session, and no change without the token of the
 from __future__ import annotations
 
 import json
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -97,13 +96,11 @@ class Guard:
         return None
 
     def _sent_cookie(self, headers: Headers) -> str:
-        found: list[str] = []
-        for line in headers.getlist("cookie"):
-            try:
-                cookies = SimpleCookie(line)
-            except CookieError:
-                continue
-            found += [one.value for name, one in cookies.items() if name == self._cookie]
+        """Return our cookie. Those of other servers of this host come along, in any form."""
+        parts = [
+            part.partition("=") for line in headers.getlist("cookie") for part in line.split(";")
+        ]
+        found = [value.strip() for name, _, value in parts if name.strip() == self._cookie]
         return found[0] if len(found) == 1 else ""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
+
 from gitworker.model.worker import WorkerState
 from tests.web.kit import DEADLINE_S, FORM, Answer, Page, serving
 from tests.workers.world import World
@@ -238,3 +240,10 @@ def test_text_is_escaped_everywhere(world: World) -> None:
             assert "\x1b" not in text, path
             assert "\u202e" not in text, path
         assert "&lt;script&gt;alert(1)" in page.see("/workers/auth")
+
+
+@pytest.mark.parametrize("other", ['prefs={"a": 1}', "theme=dark mode", "a[b]=2", "bare", "a=\xef"])
+def test_a_cookie_of_another_server_locks_no_one_out(page: Page, other: str) -> None:
+    """Cookies of other ports of this host come along in any form, before ours and after it."""
+    for cookie in (f"{other}; {page.cookie}", f"{page.cookie}; {other}"):
+        assert page.send("GET", "/", cookie=cookie).status == 200
