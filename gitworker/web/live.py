@@ -24,6 +24,7 @@ PING_S = 15.0  # how soon a client that has disappeared is noticed
 STREAMS_AT_MOST = 64
 ANSWER_FIRST_S = 0.1  # the answer to a button's change comes before the status is read again
 RETRY_MS = 1000
+CHANGED = "changed"
 
 
 class Hub:
@@ -83,6 +84,12 @@ class Hub:
             status, value = self._derived.get(name, ("", None))
             return value if status == self._id else None
 
+    def forget(self, name: str) -> None:
+        """Forget a value of `derived`, and let every page load its live parts again."""
+        with self._lock:
+            self._derived.pop(name, None)
+        self.announce(CHANGED)
+
     def open_stream(self) -> Stream | None:
         """Return a new stream; None if there are too many."""
         with self._lock:
@@ -109,7 +116,7 @@ class Hub:
             found, _ = self.newest
             if found != last:
                 last = found
-                yield f"id: {found}\nevent: changed\ndata: {found}\n\n"
+                yield f"id: {found}\nevent: {CHANGED}\ndata: {found}\n\n"
             for kind in stream.take():
                 yield f"event: {kind}\ndata: -\n\n"
             if not await stream.wait(PING_S):

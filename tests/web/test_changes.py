@@ -8,7 +8,7 @@ from gitworker.errors import Conflict
 from gitworker.model.worker import WorkerState
 from gitworker.questions.ask import ask
 from gitworker.service import open_repository
-from tests.web.kit import Page, serving
+from tests.web.kit import Events, Page, serving
 from tests.workers.world import World
 
 
@@ -140,6 +140,19 @@ def test_an_answer_is_for_the_question_that_was_shown(world: World) -> None:
         assert late.status == 409, late
         assert [one.question.text for one in service.questions().questions] == ["Which colour?"]
         assert page.press("/workers/auth/reply", text="Blue").status == 400
+
+
+def test_a_read_message_leaves_the_count(world: World, page: Page) -> None:
+    """A message that is acknowledged is no longer counted, and open pages hear of it."""
+    open_repository(str(world.root), identity="auth").send_note("hq", "For your information")
+    (item,) = [one for one in open_repository(str(world.root)).inbox().items if one.seq]
+    events = Events(page, "/events")
+    while "2<span" not in page.see("/needs"):
+        events.next("changed")
+    assert page.press(f"/messages/{item.seq}/ack").status == 200
+    events.next("changed")
+    events.close()
+    assert "1<span" in page.see("/needs")
 
 
 def test_an_agent_without_a_command_is_not_started(world: World, page: Page) -> None:

@@ -9,6 +9,7 @@ from gitworker.service.outcome_words import landing_outcome, order_outcome, rest
 from gitworker.web.changes import review
 from gitworker.web.changes.forms import NUMBER_DIGITS, done, require_number, require_text
 from gitworker.web.jobs import Notice
+from gitworker.web.request import NEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,10 +67,11 @@ def send(site: Site, name: str, form: Mapping[str, str]) -> Notice:
 
 
 def acknowledge(site: Site, seq: str, _form: Mapping[str, str]) -> Notice:
-    """Acknowledge messages up to a position."""
+    """Acknowledge messages up to a position; the open pages read the inbox again."""
     if not seq.isdecimal() or len(seq) > NUMBER_DIGITS:
         raise Invalid("the message has no position")
     site.service.ack(int(seq))
+    site.hub.forget(NEEDS)  # it changes no worker
     return done(f"messages up to #{seq} are read")
 
 
