@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gitworker.errors import GitWorkerError, NotFound
+from gitworker.errors import GitWorkerError, as_gitworker_error
 from gitworker.web.changes.actions import CHANGES, DECISIONS, LONG, PAGES, PARTS
 from gitworker.web.guard import Guard
 from gitworker.web.jobs import Notice, refusal
@@ -182,8 +182,8 @@ class _Pages:
             with site.service.one_reading() as service:
                 query, is_sided = request.query_params, _is_sided(request)
                 values = read(Ask(site, service, request.path_params, query, is_sided))
-        except GitWorkerError as error:
-            notice = refusal(error)
+        except (GitWorkerError, OSError) as error:
+            notice = refusal(as_gitworker_error(error))
             return "error.html", notice.status, frame | {"error": notice}
         return template, 200, {**frame, **values}
 
@@ -298,8 +298,9 @@ class _Pages:
         worker = request.path_params["worker"]
         try:
             await run_in_threadpool(self._site.service.path, worker)
-        except NotFound as error:
-            return PlainTextResponse(f"{error.message}\n", 404)
+        except (GitWorkerError, OSError) as error:
+            notice = refusal(as_gitworker_error(error))
+            return PlainTextResponse(f"{notice.text}\n", notice.status)
         if not self._logs.acquire(blocking=False):
             return PlainTextResponse("too many logs are open\n", 503)
         stream = LogStream(self._site.service, worker)

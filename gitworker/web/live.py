@@ -16,6 +16,7 @@ from gitworker.service.live.status_thread import StatusThread
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from gitworker.errors import GitWorkerError
     from gitworker.observe.workers.status import StatusScreen
     from gitworker.service import Service
 
@@ -25,6 +26,7 @@ STREAMS_AT_MOST = 64
 ANSWER_FIRST_S = 0.1  # the answer to a button's change comes before the status is read again
 RETRY_MS = 1000
 CHANGED = "changed"
+FAILURES_AT_MOST = 3  # a busy database fails once; a repository that was moved goes on failing
 
 
 class Hub:
@@ -37,8 +39,10 @@ class Hub:
         self._frame: StatusScreen | None = None
         self._id = ""
         self._derived: dict[str, tuple[str, Any]] = {}
+        self._failures = 0  # of the status in a row
+        self._error: GitWorkerError | None = None
         self._thread = StatusThread(
-            service, self._accept, name="gitworker.web", delay_s=ANSWER_FIRST_S
+            service, self._accept, name="gitworker.web", delay_s=ANSWER_FIRST_S, failed=self._fail
         )
 
     def start(self) -> None:
@@ -67,6 +71,14 @@ class Hub:
         with self._lock:
             assert self._frame is not None
             return self._id, self._frame
+
+    def require_current(self) -> StatusScreen:
+        """Return the newest status; raise the reason if it could not be read several times."""
+        with self._lock:
+            assert self._frame is not None
+            if self._error is not None and self._failures >= FAILURES_AT_MOST:
+                raise self._error
+            return self._frame
 
     def derived(self, name: str, read: Callable[[], T]) -> T:
         """Return a value that changes only with the status; it is read once for each status."""
@@ -126,7 +138,15 @@ class Hub:
         text = repr(frame._replace(now_ms=0)).encode("utf-8", "surrogateescape")
         with self._lock:
             self._frame, self._id = frame, hashlib.blake2b(text, digest_size=8).hexdigest()
-        self.announce("")
+            is_back = self._failures >= FAILURES_AT_MOST
+            self._failures = 0
+        self.announce(CHANGED if is_back else "")
+
+    def _fail(self, error: GitWorkerError) -> None:
+        with self._lock:
+            self._error, self._failures = error, self._failures + 1
+        if self._failures == FAILURES_AT_MOST:
+            self.announce(CHANGED)
 
     def _streams(self) -> list[Stream]:
         with self._lock:

@@ -171,3 +171,18 @@ def test_the_log_of_an_agent(world: World, page: Page) -> None:
         pass
     events.next("end")
     events.close()
+
+
+def test_a_repository_that_is_gone(world: World, page: Page) -> None:
+    """Every page refuses with the reason while the state is away, also the board and a log."""
+    events = Events(page, "/events")
+    events.next("changed")
+    away = world.state_dir.with_name("away")
+    world.state_dir.rename(away)
+    events.next("changed")
+    for path in ("/", "/inbox", "/workers/auth/log"):
+        assert page.send("GET", path).status == 409, path
+    away.rename(world.state_dir)
+    events.next("changed")
+    events.close()
+    assert "card-auth" in page.see("/")

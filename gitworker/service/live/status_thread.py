@@ -7,7 +7,7 @@ import select
 import threading
 from typing import TYPE_CHECKING
 
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, as_gitworker_error
 from gitworker.service.live.watch import Pause
 
 if TYPE_CHECKING:
@@ -71,9 +71,12 @@ class StatusThread:
                     if frame is not None:
                         self._accept(frame)
                         self._has_tried.set()
-            except GitWorkerError as error:  # a busy or deleted database: the last status stays
+            except (
+                GitWorkerError,
+                OSError,
+            ) as error:  # a busy or deleted database, a moved directory
                 if self._failed is not None:
-                    self._failed(error)
+                    self._failed(as_gitworker_error(error))
             except Exception as error:  # noqa: BLE001 -- the loop of a service: a bug must not end it
                 import logging  # 10 ms, only after a bug
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def read(ask: Ask) -> dict[str, Any]:
-    """Return the columns, the filters and their values."""
-    _, frame = ask.site.hub.newest
+    """Return the columns, the filters and their values; raise if the status cannot be read."""
+    frame = ask.site.hub.require_current()
     facts = ask.site.facts(ask.service)
     wanted = {name: ask.query.get(name, "") for name in FILTERS}
     names = {line.worker for line in frame.workers}
