@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 10.0
 LONG_ANSWER_WITHIN_S = 1.0  # of a landing, which runs the verify commands
 NOTICES_KEPT = 8
+NOTICE_KEPT_MS = 10 * 60_000
 AT_ONCE = 8
 
 
@@ -41,13 +42,17 @@ class Jobs:
     def __init__(self, announce: Callable[[], None]) -> None:
         self._announce = announce
         self._lock = threading.Lock()
-        self._notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
+        self._notices: deque[tuple[str, Notice]] = deque(maxlen=NOTICES_KEPT)
         self._pool = ThreadPoolExecutor(AT_ONCE, "change")
 
     async def run(
         self, label: str, change: Callable[[], Notice], *, is_long: bool = False
     ) -> Notice:
-        """Return the result of a change, or that it is still running; its notice comes later."""
+        """Return the result of a change, or that it is still running; its notice comes later.
+
+        The earlier notice of the same change is removed.
+        """
+        self._forget(label)
         future: Future[Notice] = self._pool.submit(_outcome, change)
         limit_s = LONG_ANSWER_WITHIN_S if is_long else ANSWER_WITHIN_S
         try:
@@ -57,9 +62,10 @@ class Jobs:
             return Notice("running", f"{label} is running; its result appears here", status=202)
 
     def notices(self) -> list[Notice]:
-        """Return the results of changes that took longer, newest first."""
+        """Return the results of changes that took longer, newest first, for some minutes."""
+        since = clock.now_ms() - NOTICE_KEPT_MS
         with self._lock:
-            return list(reversed(self._notices))
+            return [one for _, one in reversed(self._notices) if one.at_ms > since]
 
     def close(self) -> None:
         """Wait for the changes that are running; interrupted operations would only be settled."""
@@ -69,8 +75,14 @@ class Jobs:
         if not done.cancelled():
             found = done.result()
             with self._lock:
-                self._notices.append(found._replace(text=f"{label}: {found.text}"))
+                self._notices.append((label, found._replace(text=f"{label}: {found.text}")))
             self._announce()
+
+    def _forget(self, label: str) -> None:
+        with self._lock:
+            left = [one for one in self._notices if one[0] != label]
+            self._notices.clear()
+            self._notices.extend(left)
 
 
 def _outcome(change: Callable[[], Notice]) -> Notice:

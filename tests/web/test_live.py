@@ -13,7 +13,7 @@ from gitworker import clock
 from gitworker.service import open_repository
 from gitworker.web.access import Access
 from gitworker.web.app import make_app
-from gitworker.web.jobs import Jobs
+from gitworker.web.jobs import Jobs, Notice
 from gitworker.web.live import STREAMS_AT_MOST, Hub
 from gitworker.web.log_stream import LogStream
 from gitworker.web.request import Site
@@ -186,3 +186,25 @@ def test_a_repository_that_is_gone(world: World, page: Page) -> None:
     events.next("changed")
     events.close()
     assert "card-auth" in page.see("/")
+
+
+def test_a_late_notice_ends_with_the_next_try() -> None:
+    """The result of a long change is kept until the same change is tried again."""
+    release = threading.Event()
+
+    def change() -> Notice:
+        release.wait()
+        return Notice("refused", "it does not pass")
+
+    async def play() -> None:
+        jobs = Jobs(announced.set)
+        assert (await jobs.run("land cat", change, is_long=True)).kind == "running"
+        release.set()
+        announced.wait()
+        assert [one.text for one in jobs.notices()] == ["land cat: it does not pass"]
+        await jobs.run("land cat", change, is_long=True)
+        assert jobs.notices() == []
+        jobs.close()
+
+    announced = threading.Event()
+    asyncio.run(play())
