@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from gitworker import clock
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import event_text
 from gitworker.observe.text import age_text
+from gitworker.review.page.shown_changes import key_of
 from gitworker.rules_text import one_line, printable
 from gitworker.states.task_machine import status_label
 from gitworker.states.worker_machine import state_label
@@ -76,7 +78,7 @@ def make_environment() -> Environment:
         "duration": age_text, "line": lambda text: one_line(_decodable(str(text))),
         "short": lambda oid: str(oid)[:SHORT], "stamp": _stamp, "label": _label,
         "event": event_text, "editable": lambda text: escape(_decodable(text)),
-        "percent": lambda share: f"{share:.0%}",
+        "key": key_of, "percent": lambda share: f"{share:.0%}",
         "bytes": lambda path: quote(path.encode("utf-8", "surrogateescape"), safe="/"),
     }  # fmt: skip
     return environment
@@ -87,8 +89,13 @@ def read_static() -> dict[str, bytes]:
     found = {}
     for name in STATIC:
         with open(f"{_HERE}/static/{name}", "rb") as file:
-            found[name] = file.read()
+            found[name] = _without_comments(file.read()) if name == "app.js" else file.read()
     return found
+
+
+def _without_comments(script: bytes) -> bytes:
+    """Return our script without the comments and the indentation, which only a reader needs."""
+    return re.sub(rb"(?m)^ +| *// .*$", b"", script)
 
 
 def _stamp(at_ms: int) -> Markup:

@@ -240,3 +240,65 @@ def test_a_review_is_accessible_and_fits(world: World, page: Page, tab: Any) -> 
             tab.goto(page.origin + path)
             found += [(path, scheme, *one) for one in violations(tab)]
     assert not found
+
+
+def test_a_refused_request_deletes_no_text(page: Page, tab: Any) -> None:
+    """A body that is too long, and a session that has ended, leave the page and its text."""
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.click("tr.add .no.new")
+    tab.evaluate("document.activeElement.value = 'x'.repeat(270000)")
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("#notice >> text=a body has at most")
+    assert len(tab.input_value("form.on textarea")) == 270_000
+    tab.fill("form.on textarea", "Name it sign-in")
+    tab.context.clear_cookies()
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("#notice >> text=open the address")
+    assert tab.is_visible("#offline")
+    assert tab.input_value("form.on textarea") == "Name it sign-in"
+
+
+def test_other_changes_of_a_file_hide_no_text(page: Page, tab: Any) -> None:
+    """A half-written comment and a half-changed draft stay visible after a mark and a comment."""
+    tab.goto(f"{page.origin}/workers/auth")
+    comment_on(tab, "tr.add:nth-child(1) .no.new", "Why?", 1)
+    tab.click("#comment-1-edit")
+    tab.fill("#comment-1-text", "Why not")
+    comment_on(tab, "tr.add:has-text('return') .no.new", "True?", 2)
+    assert tab.input_value("#comment-1-text") == "Why not"
+    assert tab.is_visible("#comment-1-text")
+    tab.click("tr.add:has-text('return') .no.new")
+    tab.keyboard.type("half a comment")
+    tab.click(".hunk [data-viewed]")
+    tab.wait_for_selector('.hunk [aria-pressed="true"]', state="attached")
+    assert tab.input_value("form.on textarea") == "half a comment"
+    assert tab.is_visible("form.on textarea")
+
+
+def test_a_review_waits_for_an_open_comment(world: World, page: Page, tab: Any) -> None:
+    """A review is not sent while a comment is written that is no draft yet."""
+    tab.goto(f"{page.origin}/workers/auth")
+    tab.click("tr.add:has-text('return') .no.new")
+    tab.keyboard.type("half a comment")
+    tab.fill("#review-auth-text", "Two remarks")
+    tab.click("#review-auth-changes")
+    tab.wait_for_selector("#notice >> text=Add this comment")
+    assert world.worker("auth").state is WorkerState.IN_REVIEW
+    tab.focus("form.on textarea")
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("#comment-1.draft")
+    tab.click("#review-auth-changes")
+    tab.wait_for_selector("#comment-1.sent")
+    assert world.worker("auth").state is WorkerState.WORKING
+
+
+def test_an_answer_outlives_its_item(world: World, page: Page, tab: Any) -> None:
+    """An item of the inbox that ends while its answer is written stays on the page."""
+    open_repository(str(world.root), identity="auth").send_note("hq", "Which colour?")
+    tab.goto(f"{page.origin}/inbox")
+    tab.fill("form.write textarea", "Blue")
+    service = open_repository(str(world.root))
+    (item,) = [one for one in service.inbox().items if one.seq]
+    page.press(f"/messages/{item.seq}/ack")
+    tab.wait_for_selector("#notice >> text=The item of your text has changed")
+    assert tab.input_value("form.write textarea") == "Blue"

@@ -85,7 +85,8 @@ def test_a_review_in_two_rounds(world: World, page: Page) -> None:
     assert "Changes since your last look" not in page.see("/workers/auth")
     add(page, "1", "Name it sign_in")
     add(page, "2", "Why true?")
-    sent = page.press("/workers/auth/review", verdict="changes_requested", note="Two remarks")
+    fields = {"verdict": "changes_requested", "tip": world.tip("auth/login")}
+    sent = page.press("/workers/auth/review", note="Two remarks", **fields)
     assert "sent back with your request, with 3 comments" in sent.text
     assert world.worker("auth").state is WorkerState.WORKING
     assert "Name it sign_in" in inbox_of(world)
@@ -299,3 +300,46 @@ def test_two_columns(world: World, page: Page) -> None:
         assert '<tr class="said"><td colspan="4">' in text
         assert 'class="diff sides"' in text
     assert 'class="diff"' in page.see("/workers/docs?view=one")
+
+
+def test_a_request_for_changes_is_for_the_round_on_the_page(world: World, page: Page) -> None:
+    """A page from before the first hand-in, and a form without a commit, send no work back."""
+    world.working("css", "theme", {"a.css": "a\n"})
+    (seen,) = re.findall(r'name="tip" value="(\w+)"', page.see("/workers/css"))
+    world.commit("css", {"b.css": "b\n"})
+    world.submit("css")
+    fields = {"verdict": "changes_requested", "note": "x"}
+    assert page.press("/workers/css/review", tip=seen, **fields).status == 409
+    assert page.press("/workers/css/review", tip="", **fields).status == 400
+    assert world.worker("css").state is WorkerState.IN_REVIEW
+
+
+def test_a_changed_draft_does_not_mix_two_rounds(world: World, page: Page) -> None:
+    """After a newer hand-in the answer to an edit is its notice, without the newer lines."""
+    seen = world.tip("auth/login")
+    add(page, "1", "Why?")
+    world.commit("auth", {FILE: "def login():\n    return False\n"})
+    world.submit("auth")
+    fields = {"number": "1", "file": key_of(FILE), "tip": seen}
+    done = page.press("/workers/auth/edit", text="Why true?", **fields)
+    assert "comment 1 is changed" in done.text
+    assert "<article" not in done.text
+    assert f'name="tip" value="{world.tip("auth/login")}"' in page.see("/workers/auth")
+
+
+def test_a_comment_on_the_old_name_of_a_file(world: World, page: Page) -> None:
+    """A comment on a line before the change of a renamed file uses its old name."""
+    world.advance({"old.txt": "".join(f"line {one}\n" for one in range(20))})
+    path = world.path("auth")
+    world.git("rebase", "-q", "main", cwd=path)
+    world.git("mv", "old.txt", "new.txt", cwd=path)
+    (path / "new.txt").write_text("".join(f"line {one}\n" for one in range(21)))
+    world.git("commit", "-qam", "Rename it", cwd=path)
+    world.submit("auth")
+    shown = page.see("/workers/auth")
+    assert 'name="old_path" value="old.txt"' in shown
+    done = page.press(
+        "/workers/auth/comment", path="new.txt", old_path="old.txt", side="old", lines="3",
+        text="Was this needed?",
+    )  # fmt: skip
+    assert done.status == 200, done.text

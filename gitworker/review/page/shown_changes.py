@@ -59,6 +59,7 @@ class ShownFile(NamedTuple):
     said: tuple[Anchored, ...]
     viewed: int
     total: int
+    old_path: str  # before a rename
 
     @property
     def is_viewed(self) -> bool:
@@ -125,7 +126,7 @@ def _file(
         file.folded or _folded_deletion(patch, has_comments=bool(own)),
         (patch.added, patch.removed), tuple(hunks),
         tuple(one for one in own if one.comment.id not in inline),
-        len(page.viewed.intersection(patch.ids)), len(patch.ids),
+        len(page.viewed.intersection(patch.ids)), len(patch.ids), patch.change.old_path,
     )  # fmt: skip
 
 

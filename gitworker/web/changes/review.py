@@ -33,15 +33,18 @@ def send(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
         raise Invalid("choose: request changes, or send as comments")
     note = read_text(form, "note")
     at = form.get("tip") or None
+    if at is None and verdict == "changes_requested":
+        raise Invalid("the request names no commit; load the page again")
     sent = site.service.send_review(worker, verdict=verdict, note=note, at=at)
     return done(review_words(sent))
 
 
 def comment(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-    """Add a draft on lines of a file."""
-    place = f"{read_path(form)}:{form.get('lines', '').strip()}"
-    text = require_text(form, "text")
+    """Add a draft on lines of a file, which may have had another name before the change."""
     is_old, at = form.get("side") == "old", form.get("tip") or None
+    path = (read_path(form, "old_path") if is_old else "") or read_path(form)
+    place = f"{path}:{form.get('lines', '').strip()}"
+    text = require_text(form, "text")
     found = site.service.comment(worker, place, text=text, is_old=is_old, at=at)
     return done(f"comment {found.id} is a draft", focus=f"comment-{found.id}")
 

@@ -168,20 +168,37 @@ function liveOf(page) {
   return { text: copy.innerHTML, ages };
 }
 let known = liveOf(document).text;
+const hasText = (field) => field.value !== field.defaultValue;
+const report = (text) => { one("#notice").textContent = text; };
 on("htmx:beforeSwap", ({ detail }) => {  // an error replaces no part of the page
-  const { status, responseText } = detail.xhr;
-  if (detail.requestConfig.verb === "get" && status >= 400) {
+  const { xhr: { status, responseText }, target, requestConfig: { verb } } = detail;
+  if (status >= 400 && target.id !== "notice") {
     detail.shouldSwap = false;
     if (status === 401) reportOffline(true);
-    one("#notice").textContent = `The page cannot be loaded again (HTTP status ${status}): it may be old.`;
-  } else if (detail.target.id === "live" && status === 200) {
-    const found = liveOf(new DOMParser().parseFromString(responseText, "text/html"));
+    report(verb === "get" ? `The page cannot be loaded again (HTTP status ${status}): it may be old.` : responseText);
+  } else if (target.id === "live" && status === 200) {
+    const page = new DOMParser().parseFromString(responseText, "text/html");
+    if (all("textarea", target).some((field) => hasText(field) && !one(`[id="${field.id}"]`, page))) {
+      detail.shouldSwap = false;
+      return report("The item of your text has changed. Copy the text, then load the page again.");
+    }
+    const found = liveOf(page);
     if (found.text === known) {
       detail.shouldSwap = false;
-      all(".ago", detail.target).forEach((item, at) => { item.textContent = found.ages[at]; });
+      all(".ago", target).forEach((item, at) => { item.textContent = found.ages[at]; });
     }
     known = found.text;
   }
+});
+on("htmx:afterSettle", () => all("details textarea").filter(hasText).forEach((field) => {
+  field.closest("details").open = true;  // a text that was typed stays visible
+}));
+on("htmx:beforeRequest", (event) => {  // a review is not sent without the comment in an open form
+  const left = event.target.id.startsWith("review-") && all("form.on textarea").find(hasText);
+  if (!left) return;
+  event.preventDefault();
+  report("Add this comment as a draft, or clear it; then send the review.");
+  left.focus();
 });
 on("htmx:afterRequest", ({ target, detail }) => {
   if (detail.xhr?.status === 200) target.closest("form.write")?.reset();

@@ -16,7 +16,7 @@ LINES = (
 
 def shown(*hunks: ShownHunk, path: str = "README") -> ShownFile:
     """Return a file with these hunks."""
-    return ShownFile("key", path, (), None, (1, 1), hunks, (), 0, len(hunks))
+    return ShownFile("key", path, (), None, (1, 1), hunks, (), 0, len(hunks), path)
 
 
 def hunk(id: str = "a", place: str = "-1,2 +1,2", lines: tuple[DiffLine, ...] = LINES) -> ShownHunk:
