@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitworker.workers.wait import Waited
 
 NOTE = "x-note"
+COUNTED = 1000  # items in the inbox
 
 
 class Order(NamedTuple):
@@ -45,32 +46,39 @@ class Order(NamedTuple):
 class TalkMethods(MessageMethods):
     """The inbox of the caller, and messages to one worker."""
 
-    def inbox(self, *, wait_s: float = 0.0, also: Mapping[int, int] | None = None) -> Inbox:
+    def inbox(
+        self,
+        *,
+        wait_s: float = 0.0,
+        limit: int | None = None,
+        also: Mapping[int, int] | None = None,
+    ) -> Inbox:
         """Return the things that need the caller, waiting up to `wait_s` seconds for the first.
 
-        `ack` with the position `upto` acknowledges a worker's messages; nothing is acknowledged
-        here. `also` is for the command line: descriptors that end the wait.
+        They are at most `limit`, or 50. `ack` with the position `upto` acknowledges a worker's
+        messages; nothing is acknowledged here. `also` is for the command line: descriptors that end
+        the wait.
         """
         from gitworker.observe.inbox.read_inbox import read_inbox
 
         with self._reading() as session:
-            inbox = read_inbox(session)
+            inbox = read_inbox(session, limit=limit)
             if inbox.has_news or wait_s <= 0:
                 return inbox
             from gitworker.workers.wait import moments
 
             for _ in moments(session, wait_s, also=also):
-                inbox = read_inbox(session)
+                inbox = read_inbox(session, limit=limit)
                 if inbox.has_news:
                     break
             return inbox
 
     def count_inbox(self) -> int:
-        """Return the number of things in the caller's inbox, without settling anything."""
+        """Return the number of things in the caller's inbox, at most COUNTED; settle nothing."""
         from gitworker.observe.inbox.read_inbox import read_inbox
 
         with self._quickly() as session:
-            return len(read_inbox(session).items)
+            return len(read_inbox(session, limit=COUNTED).items)
 
     def wait(
         self,

@@ -1,10 +1,15 @@
 """The inbox of hq names the findings on work that waits for it."""
 
+import contextlib
 import os
 
 from gitworker.bus.drain import drain
+from gitworker.errors import Conflict
+from gitworker.observe.inbox.inbox import render_inbox
 from gitworker.observe.inbox.needs import read_needs
+from gitworker.questions.ask import ask
 from gitworker.radar.radar_watch import check_branches
+from gitworker.service import open_repository
 from gitworker.workers.start import start
 from tests.workers.world import World
 
@@ -62,3 +67,31 @@ def test_a_target_that_was_moved_to_unreviewed_work(world: World) -> None:
     world.git("update-ref", "refs/heads/main", before)
     drain(world.session())
     assert len(read_needs(world.session(), limit=9).items) == 1, "docs has no commit of its own"
+
+
+def test_many_messages_hide_no_question(world: World) -> None:
+    """With more messages than are shown, the inbox says so, and still has each open question."""
+    world.working("auth", "login", {"a": "1\n"})
+    author = open_repository(str(world.root), identity="auth")
+    for number in range(4):
+        author.send_note("hq", f"note {number}")
+    with contextlib.suppress(Conflict):
+        ask(world.session(identity="auth"), "Which port?", wait_s=0)
+    inbox = read_needs(world.session(), limit=3)
+    assert inbox.has_more
+    assert [one.kind for one in inbox.items] == ["question", "message", "message"]
+    assert "more: git worker inbox -n 1000" in render_inbox(inbox, width=None, color=False)
+    service = open_repository(str(world.root))
+    assert len(service.inbox(limit=2).items) == 2
+    assert service.count_inbox() == 5
+
+
+def test_an_item_is_the_same_with_another_text(world: World) -> None:
+    """An item keeps its identity while its text and its age change."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    (before,) = read_needs(world.session(), limit=3).items
+    world.in_review("css", "theme", {"a": "2\n"})
+    check_branches(world.session())
+    after = read_needs(world.session(), limit=3).items
+    (same,) = [one for one in after if one.identity == before.identity]
+    assert (same.source, same == before) == ("auth", False)

@@ -34,6 +34,11 @@ class InboxItem(NamedTuple):
     payload: Any = None
     question: int | None = None
 
+    @property
+    def identity(self) -> tuple[str, str, int | str | None]:
+        """Return the values that stay while the item waits; its text and age change."""
+        return self.kind, self.source, self.task if self.seq is None else self.seq
+
 
 class Inbox(NamedTuple):
     """The things that need one agent. `has_more`: a limit was reached.
@@ -72,8 +77,8 @@ def render_inbox(inbox: Inbox, *, width: int | None, color: bool) -> str:
         for command in (rest_command(item.text, item.seq), item.command):
             if command is not None:
                 lines.append(f"    {paint(one_line(command), DIM, color=color)}")
-    if inbox.has_more:
-        lines.append("more: git worker inbox")
+    if inbox.has_more:  # a worker's next inbox continues after this one
+        lines.append("more: git worker inbox" + ("" if inbox.upto else " -n 1000"))
     return "\n".join(lines)
 
 

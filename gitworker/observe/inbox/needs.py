@@ -41,7 +41,7 @@ from gitworker.repo.plumbing.repository_lock import is_held
 from gitworker.store.attention.questions import find_question, unanswered_questions
 from gitworker.store.heartbeats import all_heartbeats
 from gitworker.store.messages.inboxes import unanswered_messages
-from gitworker.store.messages.mailbox import cursor_of
+from gitworker.store.messages.mailbox import cursor_of, find_message
 from gitworker.store.messages.transitions import came_by_undo, why_withdrawn
 from gitworker.store.records.reviews import find_review
 from gitworker.store.records.screens import read_worker_rows
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.states.question import Question
     from gitworker.store.api import Reader
+    from gitworker.store.messages.mailbox import StoredMessage
     from gitworker.store.windows import QueueWindow
     from gitworker.store.workers import Worker
 
@@ -74,7 +75,7 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
         workers = _with_next_commands(
             reader, session, list(_workers(reader, session, is_landing=is_landing))
         )
-        messages = list(_messages(reader, session, limit))
+        messages = list(_messages(reader, session, limit + 1))
         known = {one.source for one in (*workers, *messages) if one.kind != MESSAGE}
         troubles = troubles_of_others(reader, session, known)
         named = {(one.task, one.command) for one in workers}  # a paused worker names its budget
@@ -211,7 +212,8 @@ def _budgets(reader: Reader) -> Iterator[InboxItem]:
 
 def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxItem]:
     cursor = cursor_of(reader, session.actor)
-    for message in unanswered_messages(reader, session.actor, limit=limit):
+    found = unanswered_messages(reader, session.actor, limit=limit)
+    for message in _with_questions(reader, found) if session.actor == HQ else found:
         asking = find_worker(reader, message.from_agent)
         asked = find_question(reader, message.id) if is_asked(message.type) else None
         is_question = is_open_question(
@@ -239,6 +241,14 @@ def _messages(reader: Reader, session: Session, limit: int) -> Iterator[InboxIte
             payload=item.payload,
             question=asked.id if asked and is_question else None,
         )
+
+
+def _with_questions(reader: Reader, messages: list[StoredMessage]) -> list[StoredMessage]:
+    """Return messages with those of all open questions, also of questions beyond a limit."""
+    known = {one.id for one in messages}
+    asked = [one.message_id for one in unanswered_questions(reader)]
+    found = [find_message(reader, one) for one in asked if one not in known]
+    return [*messages, *(one for one in found if one is not None)]
 
 
 def _reply(reader: Reader, asked: Question) -> str:

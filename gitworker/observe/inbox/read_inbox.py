@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 LIMIT = 50
 
 
-def read_inbox(session: Session) -> Inbox:
+def read_inbox(session: Session, *, limit: int | None = None) -> Inbox:
     """Read the inbox of the session's identity in one snapshot; write nothing."""
     if session.actor in RESERVED:
         from gitworker.observe.inbox.needs import read_needs  # each reader pays for its own only
 
-        return read_needs(session, limit=LIMIT)
+        return read_needs(session, limit=limit or LIMIT)
     from gitworker.observe.inbox.mail import read_mail
 
-    return read_mail(session, limit=LIMIT)
+    return read_mail(session, limit=limit or LIMIT)

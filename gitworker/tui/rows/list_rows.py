@@ -42,7 +42,7 @@ def inbox_rows(inbox: Inbox, *, width: int) -> list[Row]:
     if not rows:
         rows.append(row(Part("Nothing needs you.", DIM)))
     if inbox.has_more:
-        rows.append(row(Part("There are more: git worker inbox", DIM)))
+        rows.append(row(Part("There are more: git worker inbox -n 1000", DIM)))
     return rows
 
 

@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
-from gitworker.cli.options import GitworkerCommand, Seconds
+from gitworker.cli.options import GitworkerCommand, Number, Seconds
 from gitworker.errors import Invalid
 from gitworker.observe.inbox.inbox import json_inbox, render_inbox
 
@@ -16,10 +16,17 @@ WAIT_MAX_S = 86_400
     "--wait", "wait_s", type=Seconds(0, WAIT_MAX_S), default=0, metavar="S",
     help="If it is empty, wait up to S seconds for the first item.",
 )  # fmt: skip
+@click.option(
+    "-n",
+    "--limit",
+    type=Number(min=1),
+    metavar="N",
+    help="Show at most N items; 50 by default.",
+)
 @click.option("--count", is_flag=True, help="Print the number of items only.")
 @click.option("--no-ack", is_flag=True, help="Leave a worker's messages unread.")
 @click.pass_obj
-def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None:
+def command(call: CommandLine, wait_s: float, limit: int | None, count: bool, no_ack: bool) -> None:
     """Show the items that need you, each with its command.
 
     A worker sees its unread messages: those to it or about its task, verdicts, commands, and
@@ -45,7 +52,7 @@ def command(call: CommandLine, wait_s: float, count: bool, no_ack: bool) -> None
         number = service.count_inbox()
         call.show(str(number), count=number)
         return
-    inbox = service.inbox(wait_s=wait_s, also={output.OUT: 0})
+    inbox = service.inbox(wait_s=wait_s, limit=limit, also={output.OUT: 0})
     if call.as_json or inbox.items:
         call.render(inbox, render_inbox, json_inbox)
     elif output.is_terminal(output.ERR):
