@@ -10,7 +10,7 @@ from gitworker.observe.text import age_text
 from gitworker.repo.plumbing.refs import find_ref, read_refs
 from gitworker.repo.worktrees.worktree_list import list_worktrees
 from gitworker.rules_text import quoted
-from gitworker.session import Session
+from gitworker.session import Session, missing_target
 from gitworker.store.planning.workstreams import open_branches
 from gitworker.store.records.landings import landings_on
 
@@ -21,10 +21,8 @@ def check_target(session: Session) -> Iterator[Finding]:
     """Check that the recorded target exists and that its checkout can follow a landing."""
     name = session.target_name
     if find_ref(session.git, session.target) is None:
-        yield fail(
-            "target", f"the target branch {name} does not exist",
-            "git config worker.target <name>",
-        )  # fmt: skip
+        missing = missing_target(session)
+        yield fail("target", missing.message, missing.hint)
         return
     places = [tree for tree in list_worktrees(session.git) if tree.branch == session.target]
     findings = []

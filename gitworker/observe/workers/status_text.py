@@ -57,6 +57,7 @@ COLORS = {"STATE": STATE_COLORS, "LIVE": LIVENESS_COLORS}
 ELASTIC = frozenset({"WORKER", "TASK"})
 NEWS_SHOWN = 200  # characters; a pipe has no width, and a review may be long
 ARROW = "→ "
+NO_WORKERS = "no workers yet: git worker spawn <worker> <task>"
 EMPTY_QUEUE = {"agents": [], "budgets": [], "queue": {"ready": [], "more": False}}
 
 
@@ -73,7 +74,7 @@ def render_status(
     if status.workers:
         lines += _workers(status, width=width, color=color, include_all=include_all)
     else:
-        lines.append("no workers yet: git worker spawn <worker> <task>")
+        lines.append(NO_WORKERS if status.target_tip else "no workers yet: git worker doctor")
     if status.tasks:
         counts = ", ".join(f"{number} {label}" for label, number in label_counts(status.tasks))
         lines += ["", cut(f"tasks: {counts}", width)]

@@ -94,11 +94,13 @@ def test_screen_in_colour() -> None:
 
 
 def test_empty_screen() -> None:
-    """Without workers the screen names the command that makes one."""
+    """Without workers the screen names the command that makes one, once there is a commit."""
     empty = StatusScreen(NOW, "trunk", None, (), (), (), ())
     assert render_status(empty, width=80, color=False) == (
-        "target trunk  no commit yet\n\nno workers yet: git worker spawn <worker> <task>"
+        "target trunk  no commit yet\n\nno workers yet: git worker doctor"
     )
+    begun = render_status(empty._replace(target_tip="0" * 40), width=80, color=False)
+    assert begun.endswith("no workers yet: git worker spawn <worker> <task>")
 
 
 def test_json_status() -> None:
