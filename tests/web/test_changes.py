@@ -162,3 +162,18 @@ def test_an_agent_without_a_command_is_not_started(world: World, page: Page) -> 
     refused = page.press("/workers/css/restart")
     assert refused.status == 409
     assert "git worker resume css" in refused.text
+
+
+def test_land_is_for_the_round_on_the_page(world: World, page: Page) -> None:
+    """Work that another person approved in a later round does not land from an older page."""
+    seen = world.tip("auth/login")
+    world.commit("auth", {"later.txt": "x\n"})
+    world.submit("auth")
+    world.approve("auth")
+    live = page.see(f"/workers/auth?part=live&seen={seen}")
+    assert f'name="seen" value="{seen}"' in live
+    refused = page.press("/workers/auth/land", seen=seen)
+    assert (refused.status, "round 2 of auth" in refused.text) == (409, True)
+    (newest,) = re.findall(r'name="seen" value="(\w+)"', page.see("/workers/auth"))
+    assert page.press("/workers/auth/land", seen=newest).status in (200, 202)
+    world_is_landed(world, page)

@@ -146,6 +146,13 @@ class CommentMethods(ServiceBase):
             self._handed_in(session, worker)
             return compare(session, worker, rounds)
 
+    def require_round(self, worker: str, tip: str) -> None:
+        """Raise Conflict unless a worker's newest round has this tip, which the caller has seen."""
+        from gitworker.review.rounds import require_seen
+
+        with self._reading() as session:
+            require_seen(session, self._handed_in(session, worker), tip)
+
     def _handed_in(self, session: Session, name: str | None) -> Worker:
         """Return a worker whose newest hand-in is in this repository, also from another machine."""
         from gitworker.worktrees.elsewhere import bring_handed_in

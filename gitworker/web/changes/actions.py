@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 
 def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
-    """Land approved work; with a commit that the page has shown, approve that one first."""
+    """Land approved work; with a commit that the page has shown, approve that one first.
+
+    `seen` is the commit of the round on a page that has shown approved work.
+    """
     if form.get("at"):
         review.approve(site, worker, form)
+    elif seen := form.get("seen"):
+        site.service.require_round(worker, seen)
     return _shown(landing_outcome(site.service.merge([worker])))
 
 
