@@ -55,6 +55,7 @@ class View(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.data: Any = None
+        self.refusal: GitWorkerError | None = None  # of the last read
         self.is_reading = self._is_due = self._is_stale = False
         self._later: Timer | None = None
 
@@ -142,7 +143,7 @@ class View(Screen[None]):
             self._is_stale = True
 
     def _show(self, found: Loaded) -> None:
-        self.data = found.data
+        self.data, self.refusal = found.data, None
         if self.has_parts:
             self.body.show(found.rows)
             self.loaded()
@@ -150,6 +151,7 @@ class View(Screen[None]):
         self._end()
 
     def _fail(self, error: GitWorkerError) -> None:
+        self.refusal = error
         if self.has_parts and not self.body.rows:
             text = [row(Part(line, BAD)) for line in refusal_words(error).split("\n")]
             hint = [row(Part(f"hint: {error.hint}", DIM))] if error.hint else []
@@ -207,11 +209,22 @@ class View(Screen[None]):
             return
         width = max(20, self.size.width or 80)
         style = BAD if outcome.is_refused else GOOD
-        rows = list(paragraphs(outcome.text, width=width, style=style))[: NOTICE_AT_MOST - 1]
-        if outcome.hint:
-            rows.append(row(Part(f"hint: {outcome.hint}", DIM)))
+        text = list(paragraphs(outcome.text, width=width, style=style))
+        hint = f"hint: {outcome.hint}" if outcome.hint else ""
+        hints = [row(Part(hint[at : at + width], DIM)) for at in range(0, len(hint), width)]
+        left = max(1, NOTICE_AT_MOST - len(hints))
+        rows = [*text[: left - 1], row(Part("…", style))] if len(text) > left else text
+        rows += hints
         notice.styles.height = len(rows)
         notice.show(rows)
+
+    def is_lost(self) -> bool:
+        """Return whether the item under the cursor has vanished; say so, and choose the next."""
+        if not self.body.is_lost:
+            return False
+        self.body.find_again()
+        self.refuse("the item under the cursor is gone; the cursor is on the next one now")
+        return True
 
     def refuse(self, error: GitWorkerError | str) -> None:
         """Show why a key does nothing."""

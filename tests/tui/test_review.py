@@ -310,7 +310,10 @@ def test_a_worker_without_work(world: World) -> None:
         await room.see("hint:")
         for key in ("c", "v", "a", "m"):
             await room.press(key)
-        await room.see("not read yet")
+            await room.until(lambda: room.app.outcome)
+            assert room.app.outcome is not None
+            assert "css has no branch to review" in room.app.outcome.text
+            await room.press("escape")
         await room.press("s", sees="css: changes since your last look")
 
     play(world, story, worker="css")

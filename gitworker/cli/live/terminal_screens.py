@@ -34,7 +34,7 @@ def show_screens(call: CommandLine, worker: str | None) -> None:
     service, reader = open_for_screens(call)
     if reader.identity != HQ:
         raise Refused("the control room acts for a person, so a worker cannot use it; use --as hq")
-    name = None if worker is None else service.path(worker).worker
+    name = None if worker is None else service.show(worker).worker.worker_id
     from gitworker.tui.feed import Feed  # these need the extra, and up to 300 ms
 
     feed = Feed(service)

@@ -102,13 +102,17 @@ class ReviewView(View):
     def _is_accepted(self) -> bool:
         """Return whether the round on the screen was chosen; say so if it came by itself."""
         if self.data is None:
-            self.refuse(NO_CHANGES)
+            self._refuse_unread()
             return False
         round = self.data.page.round
         if round.tip != self._accepted:
             self.refuse(f"round {round.number} was handed in and is shown now; Ctrl+R accepts it")
             return False
         return True
+
+    def _refuse_unread(self) -> None:
+        """Say why there are no changes."""
+        self.refuse(self.refusal or NO_CHANGES)
 
     def on_unmount(self) -> None:
         """Let the rows be collected."""
@@ -183,7 +187,10 @@ class ReviewView(View):
         width = self.size.width
         if self.data is None or (width < SIDED_FROM and not self._is_sided):
             few = f"two columns need a terminal of {SIDED_FROM} columns; this one has {width}"
-            self.refuse(NO_CHANGES if self.data is None else few)
+            if self.data is None:
+                self._refuse_unread()
+            else:
+                self.refuse(few)
             return
         self._is_sided = not self._is_sided
         before = self.body.key
@@ -221,7 +228,7 @@ class ReviewView(View):
     def action_comment(self) -> None:
         """Write on the chosen lines, on the change as a whole, or change a draft."""
         if self.data is None:
-            self.refuse(NO_CHANGES)
+            self._refuse_unread()
             return
         said = self.said
         if said is not None and is_draft(said.comment.state):
@@ -314,11 +321,14 @@ class ReviewView(View):
     def action_viewed(self) -> None:
         """Mark the hunk or the file under the cursor as viewed, or clear the mark."""
         key, service, name = self.body.key, self.room.service, self._worker
-        if self.data is None or not isinstance(key, (FileKey, HunkKey, LineKey)):
+        if self.data is None:
+            self._refuse_unread()
+            return
+        if not isinstance(key, (FileKey, HunkKey, LineKey)):
             self.refuse("the cursor is on no file")
             return
-        files = self.data.shown.changes.files
-        ids = {one.id for file in files if file.path == key.path for one in file.hunks}
+        files = self.data.page.files
+        ids = {id for one in files if one.patch.path == key.path for id in one.patch.ids}
         if isinstance(key, FileKey):
             chosen = key.path
         else:
@@ -379,7 +389,9 @@ class ReviewView(View):
         page, service, name = self.data.page, self.room.service, self._worker
 
         def land() -> Outcome:
-            if not is_approved(service.show(name).worker.state):
+            if is_approved(service.show(name).worker.state):
+                service.require_round(name, page.round.tip)
+            else:
                 self._approve(page.round.tip)
             return landing_outcome(service.merge([name]))
 
@@ -412,9 +424,12 @@ class ReviewView(View):
         from gitworker.tui.screens.ask import AskScreen
         from gitworker.tui.screens.text import RoundsView
 
-        newest = self.data.page.round.number if self.data is not None else 0
+        if self.data is None:
+            self._refuse_unread()
+            return
+        newest = self.data.page.round.number
         if newest < 2:
-            self.refuse("there is only one round" if newest else NO_CHANGES)
+            self.refuse("there is only one round" if newest else "nothing was handed in yet")
             return
 
         def show(text: str | None) -> None:
