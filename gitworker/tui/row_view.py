@@ -55,6 +55,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         self.rows: Sequence[AnyRow] = ()
         self.cursor: int | None = None
         self.first: int | None = None  # the other end of a range
+        self.is_lost = False  # the item under the cursor has vanished, and no other was chosen yet
         self._stops_everywhere = stops_everywhere
         self._strips: dict[tuple[int, bool], Strip] = {}
         self._width = 0
@@ -67,7 +68,11 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         self.show([row(Part(line, DIM if at else BOLD)) for at, line in enumerate(lines)])
 
     def show(self, rows: Sequence[AnyRow]) -> None:
-        """Show rows; the cursor stays at its item, also in other rows, and on the screen."""
+        """Show rows; the cursor stays at its item, also in other rows, and on the screen.
+
+        If that item has vanished, none is chosen until the next move (`is_lost`); where each row is
+        a stop, the cursor stays at its row.
+        """
         item = self._item()
         beyond = 0 if item is None or self.cursor is None else self.cursor - item
         wanted = None if item is None else self.rows[item].key
@@ -82,6 +87,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
             found = min(found + beyond, len(rows) - 1)
         else:
             found = self._nearest(self.cursor or 0)
+            self.is_lost |= wanted is not None and not self._stops_everywhere
         self.cursor = found
         if found is not None and offset is not None and 0 <= offset < self.size.height:
             self._scroll(found - offset)
@@ -106,6 +112,9 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def move(self, step: int, *, is_wanted: Callable[[AnyRow], bool] | None = None) -> bool:
         """Move the cursor to the next row that is wanted, by default a stop; return whether."""
+        if self.is_lost and self.cursor is not None:
+            self._go(self.cursor)
+            return True
         wanted = is_wanted or self._is_stop
         at = -1 if self.cursor is None and step > 0 else (self.cursor or 0)
         while 0 <= (at := at + step) < len(self.rows):
@@ -248,6 +257,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
     def _go(self, at: int, *, first: int | None = None) -> None:
         """Move the cursor; `first` is the other end of a range."""
         before, offset = self.cursor, self.scroll_offset
+        self.is_lost = False
         is_range = self.first is not None or first is not None
         self.cursor, self.first = at, first
         self._reveal(at)
@@ -269,7 +279,7 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         return at < self.size.height and not any(map(self._is_stop, self.rows[:at]))
 
     def _is_chosen(self, at: int) -> bool:
-        if self.cursor is None or not self.has_focus:
+        if self.cursor is None or self.is_lost or not self.has_focus:
             return False
         first = self.cursor if self.first is None else self.first
         return min(first, self.cursor) <= at <= max(first, self.cursor)
@@ -285,7 +295,18 @@ class RowView(ScrollView, can_focus=True, inherit_bindings=False):
         return next((at for at in earlier if self.rows[at].key is not None), None)
 
     def _find(self, key: Any) -> int | None:
-        return next((at for at, one in enumerate(self.rows) if one.key == key), None)
+        """Return the row of the same item; a key that has facts of its item has an `identity`."""
+        if not hasattr(key, "identity"):
+            return next((at for at, one in enumerate(self.rows) if one.key == key), None)
+        wanted, kind = key.identity, type(key)
+        rows = enumerate(self.rows)
+        same = (at for at, one in rows if type(one.key) is kind and one.key.identity == wanted)
+        return next(same, None)
+
+    def find_again(self) -> None:
+        """Choose the item that is at the place of the one that has vanished."""
+        self.is_lost = False
+        self.refresh()
 
     def _nearest(self, at: int) -> int | None:
         """Return the first stop from a row on, or the last one before it."""

@@ -3,6 +3,7 @@
 import os
 import threading
 
+from gitworker.model.worker import WorkerState
 from gitworker.service import open_repository, to_json
 from gitworker.tui.rows.list_rows import text_rows
 from tests.tui.kit import Room, play
@@ -22,15 +23,36 @@ def test_the_order_lands_and_is_undone(world: World) -> None:
         await room.press("escape", sees="Windows")
         await room.press("m", sees="auth landed at")
         await room.see("merge of auth")
-        await room.press("m", sees="css landed at")
+        await room.press("j", "m", sees="css landed at")
         await room.see("No approved work waits.", "merge of css")
         assert world.tip() != before
-        await room.press("u", sees="its landing was undone; it waits for you")
+        await room.press("j", "u", sees="its landing was undone; it waits for you")
         await room.choose_item("merge of auth")
         await room.press("u", sees="main is back at")
         await room.until(lambda: world.tip() == before)
 
     play(world, story, size=(100, 50))
+
+
+def test_a_key_is_for_the_row_that_was_chosen(world: World) -> None:
+    """If the row of the cursor has vanished, the next key says so, and changes nothing."""
+    for name in ("auth", "css", "docs"):
+        world.approved(name, f"task-{name}", {name: "1\n"})
+
+    async def story(room: Room) -> None:
+        await room.press("l", sees="approve of docs")
+        await room.choose_item("css")
+        world.land("css")
+        await room.see("merge of css")
+        await room.press("m", sees="the item under the cursor is gone")
+        assert "docs" in room.line()
+        await room.press("escape", "m", sees="docs landed at")
+        await room.see("merge of docs")
+        await room.press("u", sees="the item under the cursor is gone")
+
+    play(world, story, size=(100, 50))
+    assert world.worker("auth").state is WorkerState.APPROVED
+    assert world.worker("docs").state is WorkerState.COMPLETED
 
 
 def test_nothing_to_undo(world: World) -> None:

@@ -26,12 +26,22 @@ class AliveKey(NamedTuple):
     has_run: bool
     is_paused: bool
 
+    @property
+    def identity(self) -> str:
+        """Return the agent, whose state changes."""
+        return self.agent
+
 
 class RegisteredKey(NamedTuple):
     """The key of a registered agent."""
 
     agent: str
     is_paused: bool
+
+    @property
+    def identity(self) -> str:
+        """Return the agent, whose state changes."""
+        return self.agent
 
 
 def agent_rows(found: AgentList, registered: Sequence[ShownAgent]) -> list[Row]:

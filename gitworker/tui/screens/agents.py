@@ -44,6 +44,8 @@ class AgentsView(View):
 
     def action_pause(self) -> None:
         """Pause an agent that runs or give a registered one no more tasks, or the reverse."""
+        if self.is_lost():
+            return
         key, service = self.body.key, self.room.service
         if isinstance(key, RegisteredKey):
             name, is_paused = key.agent, not key.is_paused
@@ -63,6 +65,8 @@ class AgentsView(View):
         self._order("stop")
 
     def _order(self, command: str) -> None:
+        if self.is_lost():
+            return
         key, service = self.body.key, self.room.service
         if not isinstance(key, AliveKey) or not key.worker or not key.has_run:
             self.refuse(NO_RUN)

@@ -53,7 +53,7 @@ class InboxView(View):
     def action_open(self) -> None:
         """Answer a question or a message; else review the worker."""
         item = self.item
-        if item is None:
+        if item is None or self.is_lost():
             return
         if item.seq is not None:
             self.action_answer()
@@ -65,7 +65,7 @@ class InboxView(View):
         from gitworker.tui.screens.write import WriteScreen
 
         item, service = self.item, self.room.service
-        if item is None:
+        if item is None or self.is_lost():
             return
         purpose = f"answer {item.source} {item.seq}"
 
@@ -89,6 +89,8 @@ class InboxView(View):
 
     def action_acknowledge(self) -> None:
         """Acknowledge the messages up to the one under the cursor."""
+        if self.is_lost():
+            return
         item, service = self.item, self.room.service
         if item is None or item.seq is None:
             self.refuse("this item is a state, which ends when it is settled")
@@ -103,6 +105,8 @@ class InboxView(View):
 
     def action_land(self) -> None:
         """Land the work of the item."""
+        if self.is_lost():
+            return
         item, service = self.item, self.room.service
         if item is None or item.seq is not None:
             self.refuse(ABOUT_NO_WORKER)
@@ -112,6 +116,8 @@ class InboxView(View):
 
     def action_begin(self) -> None:
         """Let a paused agent continue, or start the agent of the item again."""
+        if self.is_lost():
+            return
         item, service = self.item, self.room.service
         if item is None or item.seq is not None:
             self.refuse(ABOUT_NO_WORKER)

@@ -85,6 +85,8 @@ class QueueView(View):
 
     def action_land(self) -> None:
         """Land the worker under the cursor, or all approved work."""
+        if self.is_lost():
+            return
         key, service = self.body.key, self.room.service
         self._live_until_ms = clock.monotonic_ms() + BEGINS_MS
         self.load_later(LIVE_S)
@@ -96,6 +98,8 @@ class QueueView(View):
 
     def action_undo(self) -> None:
         """Undo the operation under the cursor, or else the newest that can be undone."""
+        if self.is_lost():
+            return
         key, service = self.body.key, self.room.service
         if not isinstance(key, Undoable):
             found = [one.key for one in self.body.rows if isinstance(one.key, Undoable)]
