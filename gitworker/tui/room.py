@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -85,6 +86,17 @@ class Room(App[int]):
     def show_worker(self, worker: str) -> None:
         """Show the review of a worker."""
         raise NotImplementedError
+
+    async def action_quit(self) -> None:
+        """Close the control room by Ctrl+Q; a dialog is only left, which keeps its text."""
+        leave = getattr(self.screen, "action_leave", self.exit)
+        leave()
+
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell, which also waits for the `git` that started us."""
+        if not self.is_headless:
+            with self.suspend():
+                os.kill(0, signal.SIGSTOP)  # until the shell continues the whole job
 
     def show_help(self) -> None:
         """Show the keys."""

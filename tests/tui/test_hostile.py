@@ -94,10 +94,47 @@ def test_a_paste_is_text(world: World) -> None:
         await room.see("auth: login")
         await room.press("c", sees="Comment on")
         await room.until(lambda: room.app.screen.query(PlainArea))
-        room.app.screen.query_one(PlainArea).post_message(Paste("one\r\ntwo\x1b[31m"))
+        room.app.post_message(Paste("one\r\ntwo\x1b[31m"))
         await room.see("two")
         assert is_safe(room.text())
+        assert room.text().count("two") == 1
         await room.press("ctrl+s", sees="#1 draft")
+
+    play(world, story, worker="auth", size=(100, 40))
+
+
+def test_a_paste_into_a_line(world: World) -> None:
+    """A paste into the field for one line is inserted once, without control characters."""
+    from textual.events import Paste
+
+    from gitworker.tui.screens.ask import PlainInput
+
+    async def story(room: Room) -> None:
+        await room.press("T", sees="No task is open")
+        await room.press("slash", sees="Show only the tasks")
+        field = room.app.screen.query_one(PlainInput)
+        room.app.post_message(Paste("me\x1bnu\nmore"))
+        await room.until(lambda: field.value)
+        assert field.value == "me\\x1bnu"
+
+    play(world, story, size=(100, 40))
+
+
+@pytest.mark.parametrize("key", ["ctrl+q", "l"])
+def test_a_text_outlives_its_dialog(world: World, key: str) -> None:
+    """Ctrl+Q leaves a dialog only, and another place chosen in the palette keeps its text."""
+    world.in_review("auth", "login", {"a": "1\n"})
+
+    async def story(room: Room) -> None:
+        await room.see("auth: login")
+        await room.press("c", sees="Comment on")
+        await room.press(*"Why", sees="Why")
+        if key == "l":
+            room.app.show_place("board")
+            await room.press("enter", sees="auth: login")
+        else:
+            await room.press(key, sees="auth: login")
+        await room.press("c", sees="Why")
 
     play(world, story, worker="auth", size=(100, 40))
 

@@ -123,14 +123,24 @@ def test_the_command_that_attaches(world: World, server: Server, pane: str) -> N
     gate.write_text("go\n")
 
 
-def test_stopped_and_ended(world: World, server: Server, pane: str) -> None:
-    """Ctrl-Z gives the terminal back until fg; SIGTERM restores it."""
+@pytest.mark.parametrize("command", ["git-worker ui", "git worker ui"])
+def test_stopped(world: World, server: Server, pane: str, command: str) -> None:
+    """Ctrl-Z gives the terminal back until fg, also if git has started the command."""
     world.in_review("auth", "login", {"a": "1\n"})
-    type_(server, pane, "echo be''fore; git-worker ui", "Enter")
+    type_(server, pane, f"echo be''fore; {command}", "Enter")
     server.wait_for(pane, "in review 1")
     type_(server, pane, "C-z")
     server.wait_for(pane, "before")
     type_(server, pane, "fg; echo sta''tus $?", "Enter")
+    server.wait_for(pane, "in review 1")
+    type_(server, pane, "q")
+    server.wait_for(pane, "status 0")
+
+
+def test_ended(world: World, server: Server, pane: str) -> None:
+    """SIGTERM restores the terminal."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    type_(server, pane, "echo be''fore; git-worker ui; echo sta''tus $?", "Enter")
     server.wait_for(pane, "in review 1")
     found = server.tmux("display-message", "-p", "-t", pane, "#{pane_pid}")
     children = subprocess.run(

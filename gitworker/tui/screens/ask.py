@@ -24,9 +24,8 @@ LINES_AT_MOST = 8
 class PlainInput(Input):
     """A field for one line; control characters of a paste are escaped."""
 
-    def _on_paste(self, event: Paste) -> None:
+    def _on_paste(self, event: Paste) -> None:  # the one of Input follows by itself
         event.text = one_line((event.text.splitlines() or [""])[0])
-        super()._on_paste(event)
 
 
 class AskScreen(ModalScreen[str | None]):

@@ -32,9 +32,8 @@ class Written(NamedTuple):
 class PlainArea(TextArea):
     """A field for text; control characters of a paste are escaped."""
 
-    async def _on_paste(self, event: Paste) -> None:
+    async def _on_paste(self, event: Paste) -> None:  # the one of TextArea follows by itself
         event.text = editable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        await super()._on_paste(event)
 
 
 class WriteScreen(ModalScreen[Written | None]):
@@ -87,6 +86,10 @@ class WriteScreen(ModalScreen[Written | None]):
         ways = self.query_one("#ways", RowView)
         ways.styles.height = 1
         ways.show([row(*parts)])
+
+    def on_text_area_changed(self) -> None:
+        """Keep the text, however this dialog ends."""
+        self._take()
 
     def action_save(self) -> None:
         """Return the text."""
