@@ -4,6 +4,7 @@ import os
 
 from gitworker.service import open_repository
 from gitworker.tasks.queue.rules_fields import TaskFields
+from gitworker.tui.screens.tasks import TASKS_SHOWN
 from tests.tui.kit import Room, play
 from tests.workers.world import World
 
@@ -37,6 +38,21 @@ def test_the_list_of_tasks(world: World) -> None:
         await room.press(*"xyz", "enter", sees="No task matches")
         await room.press("escape", sees="Build the form")
         await room.press("escape", sees="needs you 0")
+
+    play(world, story, size=WIDE)
+
+
+def test_a_filter_finds_every_task(world: World) -> None:
+    """A filter also finds a task beyond those that the list shows."""
+    plan = world.root.with_name("plan.md")
+    lines = [f"- [ ] task-{number}: Build\n" for number in range(TASKS_SHOWN)]
+    plan.write_text("".join(["- [ ] zebra: Stripes\n  priority: 1\n", *lines]))
+    open_repository(str(world.root)).import_plan(str(plan))
+
+    async def story(room: Room) -> None:
+        await room.press("T", sees="task-1")
+        await room.press("slash", sees="Show only the tasks")
+        await room.press(*"zebra", "enter", sees="Stripes")
 
     play(world, story, size=WIDE)
 

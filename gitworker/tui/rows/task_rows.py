@@ -38,7 +38,7 @@ def task_rows(found: TaskList, *, words: Sequence[str], now_ms: int) -> list[Row
     if not rows:
         rows.append(row(Part(NO_MATCH if words else NO_TASK, DIM)))
     if found.has_more:
-        rows.append(row(Part("There are more: git worker task list", DIM)))
+        rows.append(row(Part("There are more: git worker task list --all, or / for a filter", DIM)))
     return rows
 
 

@@ -47,8 +47,10 @@ class TasksView(View):
         service = self.room.service
         if self._is_tree:
             return Loaded(tree_rows(service.task_graph(every=self._every)))
-        found = service.list_tasks(() if self._every else OPEN, limit=TASKS_SHOWN)
-        return Loaded(task_rows(found, words=self._words.split(), now_ms=clock.now_ms()))
+        words = self._words.split()
+        limit = None if words else TASKS_SHOWN
+        found = service.list_tasks(() if self._every else OPEN, limit=limit)
+        return Loaded(task_rows(found, words=words, now_ms=clock.now_ms()))
 
     def action_open(self) -> None:
         """Show the task under the cursor."""
