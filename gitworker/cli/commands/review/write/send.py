@@ -6,24 +6,28 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import message_options, read_message
 from gitworker.cli.options import GitworkerCommand, worker_argument
+from gitworker.errors import Invalid
 from gitworker.review.comments.comment_json import json_sent
 
 
 @click.command("send", cls=GitworkerCommand)
 @worker_argument()
+@click.option("--comment", is_flag=True, help="Leave the work in review.  [default]")
 @click.option(
-    "--comment", "verdict", flag_value="commented", default="commented",
-    help="Leave the work in review.  [default]",
-)  # fmt: skip
-@click.option(
-    "--request-changes", "verdict", flag_value="changes_requested",
-    help="Send the work back to its author.",
-)  # fmt: skip
-@click.option("--approve", "verdict", flag_value="approved", help="Approve the work first.")
+    "--request-changes", "rejects", is_flag=True, help="Send the work back to its author."
+)
+@click.option("--approve", "approves", is_flag=True, help="Approve the work first.")
 @message_options("A comment on the whole change, or the note of the approval.")
 @click.pass_obj
 def command(
-    call: CommandLine, worker: str, verdict: str, message: str | None, file: str | None
+    call: CommandLine,
+    worker: str,
+    *,
+    comment: bool,
+    rejects: bool,
+    approves: bool,
+    message: str | None,
+    file: str | None,
 ) -> None:
     """Send all drafts to the author, with a verdict.
 
@@ -38,6 +42,9 @@ def command(
       git worker review send auth --request-changes -m 'Tests are missing'
       git worker review send auth --approve
     """
+    if comment + rejects + approves > 1:
+        raise Invalid("--comment, --request-changes and --approve exclude each other", code="usage")
+    verdict = "changes_requested" if rejects else "approved" if approves else "commented"
     sent = call.service().send_review(
         worker, verdict=verdict, note=read_message(message, file) or ""
     )
