@@ -6,7 +6,9 @@ it. The hot verbs import this module, so it imports nothing heavy, above all not
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 
 from gitworker.errors import READ_ONLY, GitWorkerError, Unavailable
 from gitworker.rules_text import printable
@@ -155,6 +157,13 @@ def wants_color(fd: int = OUT) -> bool:
     """Return whether a stream is a terminal and plain text was not requested."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return is_terminal(fd) and not plain
+
+
+def encode_click() -> None:
+    """Let click write UTF-8, as this module does, in every locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def silence() -> None:

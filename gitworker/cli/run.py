@@ -7,7 +7,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.group import GROUP, PROGRAM
-from gitworker.cli.output import complain, silence
+from gitworker.cli.output import complain, encode_click, silence
 from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error, is_environment_error
 from gitworker.repo.plumbing.opening import OpeningAnswers
 from gitworker.rules_text import is_placeholder
@@ -23,6 +23,7 @@ def run_command(words: list[str], opening: OpeningAnswers | None = None) -> int:
 
     `opening` holds the answers that the entry point has requested from git.
     """
+    encode_click()
     instruction = os.environ.get(COMPLETE)
     if instruction:
         from click.shell_completion import shell_complete  # 1 ms, for the shell only

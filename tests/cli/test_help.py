@@ -15,7 +15,7 @@ from gitworker.cli import commands
 from gitworker.cli.command_list import ALIASES, COMMANDS, SUBCOMMANDS, help_sections, module_of
 from gitworker.cli.group import GROUP
 from tests.cli.conftest import Scene
-from tests.cli.kit import Answer, ok, run
+from tests.cli.kit import Answer, ok, run, run_installed
 
 
 def entries() -> Iterator[tuple[str, str]]:
@@ -166,3 +166,10 @@ def test_group_is_whole() -> None:
     for name in [*GROUP.list_commands(context), *ALIASES]:
         assert GROUP.get_command(context, name) is not None, name
     assert GROUP.get_command(context, "nothing") is None
+
+
+def test_help_in_another_encoding(tmp_path: Path) -> None:
+    """The help is UTF-8, as all other output is, in a locale that has other characters."""
+    answer = run_installed(tmp_path, "spawn", "-h", env={"PYTHONIOENCODING": "latin-1"})
+    assert (answer.status, answer.err) == (0, "")
+    assert "(login-form, login-form-2, …)" in answer.out
