@@ -1,5 +1,7 @@
 """The output of every successful command, word by word."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -327,6 +329,27 @@ def test_hooks_of_verify_worktrees(repository: Path) -> None:
     place = repository / "worktrees/.verify/1"
     words = f"off {place}  (for verify commands, which need none)\n"
     assert run_here(repository, "hooks", "status").out.startswith(words)
+
+
+def empty(directory: Path) -> None:
+    """Delete the files of a directory."""
+    for path in directory.iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize("way", [shutil.rmtree, empty])
+def test_missing_hooks(scene: Scene, way: Callable[[Path], None]) -> None:
+    """A new repository has no changed hooks; lost ones are reported with their repair."""
+    ok(scene.root, "init")
+    assert scene.run("hooks", "status") == Answer(0, "there is no linked worktree\n", "")
+    assert scene.run("hooks", "status", "--json").document["stale"] is False
+    scene.spawn("auth", "t1")
+    (scene.state / "hooks").chmod(0o755)
+    way(scene.state / "hooks")
+    shown = scene.run("hooks", "status").out.splitlines()
+    assert shown[1:] == ["the hooks are missing", "repair: git worker hooks install"]
+    ok(scene.root, "hooks", "install")
+    assert scene.run("hooks", "status").out.splitlines() == shown[:1]
 
 
 def test_hooks(scene: Scene, tmp_path: Path) -> None:

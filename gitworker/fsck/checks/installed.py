@@ -10,7 +10,7 @@ from functools import partial
 from gitworker.fsck.finding import Finding
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules_records import holds_task
-from gitworker.repo.hooks.hook_status import find_tampered
+from gitworker.repo.hooks.hook_status import find_tampered, has_shims
 from gitworker.repo.hooks.install import install, mentions
 from gitworker.repo.worktrees.excludes import add_excludes, missing_excludes
 from gitworker.repo.worktrees.worktree_list import Worktree
@@ -30,7 +30,7 @@ def check_installed(picture: Picture) -> Iterator[Finding]:
             "hooks_missing", tree.path, f"gitworker's hooks do not run in {tree.path}",
             "installs them", partial(_install, place=tree.path),
         )  # fmt: skip
-    if not without and (find_tampered(picture.session.repository) or not os.path.isdir(hooks)):
+    if not without and (find_tampered(picture.session.repository) or not has_shims(hooks)):
         yield Finding(
             "hooks_broken", hooks, f"gitworker's hook scripts in {hooks} are missing or changed",
             "writes them again", partial(_install, place=trees[0].path),

@@ -47,6 +47,7 @@ class HookStatus(NamedTuple):
 def status(git: Git, repository: Repository) -> HookStatus:
     """Return the state of the hooks: one git process, and one per worktree that has hooks."""
     hooks = state_paths(repository).hooks
+    is_present = has_shims(hooks)
     stamp = read_stamp(hooks)
     user_hooks = find_user_hooks(git, repository)
     worktrees = tuple(
@@ -56,8 +57,8 @@ def status(git: Git, repository: Repository) -> HookStatus:
     return HookStatus(
         worktrees=worktrees,
         user_hooks=user_hooks,
-        is_present=os.path.isdir(hooks),
-        is_stale=shims_are_stale(hooks) and shims_differ(hooks, user_hooks),
+        is_present=is_present,
+        is_stale=is_present and shims_are_stale(hooks) and shims_differ(hooks, user_hooks),
         tampered=find_tampered(repository),
         put_aside=tuple(find_put_aside(state_paths(repository))),
         by_config=uses_config_hooks(hooks),
@@ -65,10 +66,15 @@ def status(git: Git, repository: Repository) -> HookStatus:
     )
 
 
+def has_shims(hooks: str) -> bool:
+    """Return whether the shim directory has any file; `init` leaves an empty one."""
+    return os.path.isdir(hooks) and bool(os.listdir(hooks))
+
+
 def find_tampered(repository: Repository) -> tuple[str, ...]:
     """Return the changed, missing or foreign names in the shim directory; start no process."""
     hooks = state_paths(repository).hooks
-    if not os.path.isdir(hooks):
+    if not has_shims(hooks):
         return ()
     found = set(os.listdir(hooks))
     foreign = {name for name in found if is_foreign(f"{hooks}/{name}")}

@@ -16,7 +16,7 @@ def test_status_names_worktrees_chained_hooks_and_tampering(
     dormant = add_user_hook(hooked.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
     dormant.chmod(0o644)
     nothing = status(hooked.git, hooked.repository)
-    assert (nothing.is_present, nothing.is_stale, nothing.tampered) == (False, True, ())
+    assert (nothing.is_present, nothing.is_stale, nothing.tampered) == (False, False, ())
     assert [worktree.is_installed for worktree in nothing.worktrees] == [False]
     hooked.install_by_path()
     git(hooked.root, "worktree", "add", "-q", "--detach", str(tmp_path / "other"))

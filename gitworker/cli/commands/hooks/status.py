@@ -33,9 +33,11 @@ def _text(found: HookStatus) -> str:
     ] or ["there is no linked worktree"]
     if found.user_hooks.names:
         lines.append(f"your own hooks: {', '.join(sorted(found.user_hooks.names))}")
-    if found.tampered:
-        lines.append(f"changed by another program: {', '.join(found.tampered)}")
+    is_missing = not found.is_present and any(tree.is_installed for tree in found.worktrees)
+    if found.tampered or is_missing:
+        names = ", ".join(found.tampered)
+        lines.append(f"changed by another program: {names}" if names else "the hooks are missing")
         lines.append("repair: git worker hooks install")
-    elif found.is_present and found.is_stale:
+    elif found.is_stale:
         lines.append("out of date: the next hook rewrites them")
     return "\n".join(lines)
