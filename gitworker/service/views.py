@@ -29,19 +29,26 @@ if TYPE_CHECKING:
 class ViewMethods(ServiceBase):
     """The views; see `WorkMethods` for the names of workers and the imports."""
 
-    def status(self, *, every_subject: bool = True) -> StatusScreen:
-        """Return every worker on one screen; `every_subject`: with the subjects of all commits."""
+    def status(self, *, every_subject: bool = True, machine: str | None = None) -> StatusScreen:
+        """Return every worker on one screen, or those of one machine of the fleet.
+
+        `every_subject`: with the subjects of all commits.
+        """
         from gitworker.observe.workers.status import read_status
+        from gitworker.service.queue.fleet import of_machine
 
         with self._reading_tips() as (session, tips):
-            return read_status(session, tips, every_subject=every_subject)
+            found = read_status(session, tips, every_subject=every_subject)
+            return found if machine is None else of_machine(session, found, machine)
 
-    def list_workers(self) -> WorkerList:
-        """Return all workers by name."""
+    def list_workers(self, *, machine: str | None = None) -> WorkerList:
+        """Return all workers by name, or those of one machine of the fleet."""
         from gitworker.observe.workers.list import read_list
+        from gitworker.service.queue.fleet import of_machine
 
         with self._reading_tips() as (session, tips):
-            return read_list(session, tips)
+            found = read_list(session, tips)
+            return found if machine is None else of_machine(session, found, machine)
 
     def show(self, worker: str | None = None) -> WorkerView:
         """Return everything about one worker, by its id, task or branch."""

@@ -16,3 +16,12 @@ def test_two_verdicts(scene: Scene, verdicts: tuple[str, str]) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == ("error: --comment, --request-changes and --approve exclude each other\n")
     assert "IN_REVIEW" in ok(scene.root, "list")
+
+
+@pytest.mark.parametrize("words", [("list",), ("status",), ("status", "--watch")])
+def test_a_machine_without_a_fleet(scene: Scene, words: tuple[str, ...]) -> None:
+    """The workers of a machine are asked for in a fleet only."""
+    scene.spawn("auth", "t1")
+    answer = scene.run(*words, "--machine", "nope")
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith("error: this repository is in no fleet\n")

@@ -8,7 +8,7 @@ from gitworker.observe.queue.board_filter import parse_filter
 from gitworker.service.service import open_repository
 from gitworker.tui.rows.agent_rows import agent_rows
 from gitworker.tui.rows.board_rows import board_rows
-from tests.cli.kit import ok, run
+from tests.cli.kit import ok, read_lines, run, running
 from tests.store.machines import psql
 from tests.web.kit import serving
 from tests.workers.world import World, wait_until
@@ -38,6 +38,13 @@ def test_machines_on_text_screens(joined: World) -> None:
         assert found == {"auth": "beta", "docs": "one"}
         (one,) = run(joined.root, verb, "--machine", "beta", "--json").document["workers"]
         assert one["worker"] == "auth"
+    for words in (("list",), ("status",), ("status", "--watch")):
+        answer = run(joined.root, *words, "--machine", "nope")
+        assert (answer.status, answer.out) == (4, ""), words
+        assert answer.err.startswith("error: the fleet has no machine 'nope'\n"), words
+    with running(joined.root, "status", "--watch", "--machine", "beta", "--json") as watch:
+        (line,) = read_lines(watch, 1)
+        assert [one["worker"] for one in line["workers"]] == ["auth"]
     assert "beta" in ok(joined.root, "status", "--machine", "beta")
     assert "beta" in ok(joined.root, "show", "auth")
     assert run(joined.root, "show", "docs", "--json").document["elsewhere"] is None

@@ -15,26 +15,31 @@ from gitworker.observe.workers.status_text import json_status, render_status
 AGES_GROW_S = 1.0
 
 
-def watch_status(call: CommandLine, *, every_s: float, include_all: bool = False) -> None:
+def watch_status(
+    call: CommandLine, *, every_s: float, include_all: bool = False, machine: str | None = None
+) -> None:
     """Show the status until the reader quits or the state directory is deleted.
 
     On a terminal it is one screen; otherwise a text for every change, or with --json a line.
+    `machine`: only its workers.
     """
     if output.has_screen() and not call.as_json:
         with Screen() as screen:
-            _draw(call, screen, every_s=every_s, include_all=include_all)
+            _draw(call, screen, every_s=every_s, include_all=include_all, machine=machine)
             if screen.is_left:
                 return
     else:
-        _show_changes(call, every_s=every_s, include_all=include_all)
+        _show_changes(call, every_s=every_s, include_all=include_all, machine=machine)
     report_deletion()
 
 
-def _show_changes(call: CommandLine, *, every_s: float, include_all: bool) -> None:
+def _show_changes(
+    call: CommandLine, *, every_s: float, include_all: bool, machine: str | None
+) -> None:
     """Write one snapshot after another: lines of JSON, or texts with an empty line between them."""
     before = ""
     frames = call.service().watch_status(
-        every_s=every_s, every_subject=call.as_json, pause=pause_for_reader()
+        every_s=every_s, every_subject=call.as_json, machine=machine, pause=pause_for_reader()
     )
     for status in frames:
         if status is None:
@@ -47,10 +52,12 @@ def _show_changes(call: CommandLine, *, every_s: float, include_all: bool) -> No
             before = "\n"
 
 
-def _draw(call: CommandLine, screen: Screen, *, every_s: float, include_all: bool) -> None:
+def _draw(
+    call: CommandLine, screen: Screen, *, every_s: float, include_all: bool, machine: str | None
+) -> None:
     render = partial(render_status, include_all=include_all, color=output.wants_color())
     frames = call.service().watch_status(
-        every_s=every_s, every_subject=False,
+        every_s=every_s, every_subject=False, machine=machine,
         pause=pause_for_reader(AGES_GROW_S, also=screen.input_fds),
     )  # fmt: skip
     shown = None

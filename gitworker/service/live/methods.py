@@ -47,16 +47,19 @@ class LiveMethods(ReviewMethods):
         *,
         every_s: float = STATUS_EVERY_S,
         every_subject: bool = True,
+        machine: str | None = None,
         delay_s: float = 0.0,
         pause: Pause | None = None,
     ) -> Generator[StatusScreen | None]:
         """Yield the status now and after each change; it is read every `every_s` at the latest.
 
         It is read `delay_s` after a change, together with the changes of that time. Two statuses
-        that differ only in `now_ms` are equal. See `status` for `every_subject`.
+        that differ only in `now_ms` are equal. See `status` for `every_subject` and
+        `machine`.
         """
         from gitworker.service.live.status_reader import StatusReader
         from gitworker.service.live.watch import Watch
+        from gitworker.service.queue.fleet import of_machine
 
         with self._reading() as session, Watch(session, pause) as watch:
             reader = StatusReader(session, every_subject=every_subject)
@@ -65,6 +68,8 @@ class LiveMethods(ReviewMethods):
             while not watch.is_over:
                 if is_due:
                     status, read_ms = reader.read_again(), clock.monotonic_ms()
+                    if machine is not None:
+                        status = of_machine(session, status, machine)
                     if status._replace(now_ms=0) != shown:
                         shown = status._replace(now_ms=0)
                         yield status

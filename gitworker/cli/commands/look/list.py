@@ -20,7 +20,5 @@ def command(call: CommandLine, machine: str | None) -> None:
     \b
       git worker list | cut -f1,2
     """
-    found = call.service().list_workers()
-    if machine is not None:
-        found = found._replace(workers=tuple(w for w in found.workers if w.machine == machine))
+    found = call.service().list_workers(machine=machine)
     call.render(found, render_list, json_list)

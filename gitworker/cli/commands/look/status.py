@@ -52,9 +52,9 @@ def command(
     if watch:
         from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch
 
-        watch_status(call, every_s=every_s or STATUS_EVERY_S, include_all=include_all)
+        watch_status(
+            call, every_s=every_s or STATUS_EVERY_S, include_all=include_all, machine=machine
+        )
         return
-    status = call.service().status(every_subject=call.as_json)
-    if machine is not None:
-        status = status._replace(workers=tuple(w for w in status.workers if w.machine == machine))
+    status = call.service().status(every_subject=call.as_json, machine=machine)
     call.render(status, partial(render_status, include_all=include_all), json_status)
