@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok
+from tests.conftest import git
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,33 @@ def test_a_machine_without_a_fleet(scene: Scene, words: tuple[str, ...]) -> None
     answer = scene.run(*words, "--machine", "nope")
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.startswith("error: this repository is in no fleet\n")
+
+
+def test_a_process_and_a_command(scene: Scene) -> None:
+    """`resume` records a process or starts a command, and otherwise changes nothing."""
+    ok(scene.working(), "fail", "-m", "Lost")
+    pid = str(scene.agent_pid)
+    for words in (("--", "true"), ("-d",)):
+        answer = scene.run("resume", "auth", "--pid", pid, *words)
+        assert (answer.status, answer.out) == (2, ""), words
+        assert answer.err.startswith("error: --pid names a process that runs already;"), words
+    assert "FAILED" in ok(scene.root, "list")
+
+
+def test_resume_detached_runs_no_setup(scene: Scene) -> None:
+    """`resume -d` without a known command is refused before failed setup commands run again."""
+    git(scene.root, "config", "worker.worktree.setup", "echo run >>../setup; false")
+    scene.run("spawn", "auth", "t1")
+    log = scene.root / "worktrees/setup"
+    before = log.read_text()
+    answer = scene.run("resume", "auth", "-d")
+    assert (answer.status, answer.out) == (2, "")
+    assert log.read_text() == before
+
+
+def test_auto_resume_without_an_agent(scene: Scene) -> None:
+    """`spawn --auto-resume` without an agent is refused, and creates nothing."""
+    answer = scene.run("spawn", "auth", "t1", "--auto-resume")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == "error: --auto-resume requires --agent or a command\n"
+    assert not scene.state.exists()

@@ -13,6 +13,7 @@ from gitworker.cli.commands.work.supervised import (
     run_supervised,
 )
 from gitworker.cli.options import worker_argument
+from gitworker.errors import Invalid
 from gitworker.service.results import worker_json
 
 
@@ -53,11 +54,18 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
     """
     call: CommandLine = ctx.obj
     program = program_of(ctx)
+    if pid is not None and (program or detach):
+        raise Invalid(
+            "--pid names a process that runs already; it excludes --detach and a command",
+            code="usage",
+        )
     limit_s, notice = None, ""
     last = call.service().find_restart(worker) if not program and pid is None else None
     if last is not None:
         program, limit_s, detach = last.words, last.time_limit_s, detach or last.is_detached
         notice = f"running the last command again: {last.text}"
+    elif detach:
+        require_detachable(program, f"resume {worker}" if worker else "resume")
     if program or detach:
         call.service().repeat_setup(worker)
     if last is not None and last.agent is not None:
@@ -69,7 +77,6 @@ def command(ctx: click.Context, worker: str | None, pid: int | None, detach: boo
             limit_s=limit_s, detach=detach, auto_resume=last.auto_resume, notice=notice,
         )  # fmt: skip
     if detach:
-        require_detachable(program, f"resume {worker}" if worker else "resume")
         return detached(call, worker, program, limit_s=limit_s, notice=notice)
     if program:
         from gitworker.agents.supervise import RunRequest  # 5 ms, only with a command

@@ -87,6 +87,8 @@ def command(
     if changes_directory:
         is_busy = not detach and bool(program or agent_name)
         _require_integration([worker, *([task] if task else [])], is_busy=is_busy)
+    if auto_resume and not (program or agent_name):
+        raise Invalid("--auto-resume requires --agent or a command", code="usage")
     text = read_new_text(message, file)
     agent = None
     if agent_name is not None:
