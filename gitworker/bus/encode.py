@@ -1,6 +1,7 @@
 """Encode Python values as JSON payloads that every other program can read."""
 
 import json
+import math
 from typing import Any
 
 from gitworker.bus.rules_message import (
@@ -43,16 +44,24 @@ def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, byt
     return text, raw
 
 
-def require_shallow(text: str) -> None:
-    """Raise Invalid for a JSON text that is nested too deep."""
+def require_readable(text: str) -> None:
+    """Raise Invalid for a JSON text that is nested too deep, or has an infinite number."""
     try:
-        is_deep = is_too_deep(json.loads(text))
+        is_deep = is_too_deep(json.loads(text, parse_float=_finite))
     except RecursionError:
         is_deep = True
     except ValueError:  # such as a number of 5,000 digits, which its readers may refuse
         is_deep = False
     if is_deep:
         raise too_deep()
+
+
+def _finite(text: str) -> float:
+    """Return the number; raise Invalid for one that programs read as infinity."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise Invalid(f"the payload has a number beyond the range of a double: {text[:60]}")
+    return number
 
 
 def too_deep() -> Invalid:

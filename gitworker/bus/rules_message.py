@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TYPE_MAX = 64
 DEPTH_MAX = 500  # of nested arrays and objects; JSON readers give up near a thousand
+FINITE_DIGITS = 308  # a number with no more digits and no exponent is never infinite
+SAME_DIGITS = str.maketrans("123456789E", "000000000e")
 FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 TYPE_CHARS = FIRST | frozenset("0123456789_-")
 NESTING = (dict, list, tuple)
@@ -125,6 +127,12 @@ def check_payload(
 def may_be_deep(text: str) -> bool:
     """Return whether a JSON text has enough brackets to be too deep."""
     return text.count("[") + text.count("{") > DEPTH_MAX
+
+
+def may_be_infinite(text: str) -> bool:
+    """Return whether a JSON text may have a number beyond the range of a double."""
+    text = text.translate(SAME_DIGITS)
+    return "0e" in text or "0" * (FINITE_DIGITS + 1) in text
 
 
 def is_too_deep(value: Any) -> bool:

@@ -15,6 +15,7 @@ from gitworker.bus.rules_message import (
     check_type,
     check_verdict,
     may_be_deep,
+    may_be_infinite,
 )
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
@@ -170,10 +171,10 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
             f"the payload is not valid JSON: {ascii(payload[:60])}",
             f"{EXAMPLE}   # or @FILE, or - for stdin",
         )
-    if may_be_deep(payload):
-        from gitworker.bus.encode import require_shallow  # json: 8 ms, only for deep payloads
+    if may_be_deep(payload) or may_be_infinite(payload):
+        from gitworker.bus.encode import require_readable  # json: 8 ms, only for such payloads
 
-        require_shallow(payload)
+        require_readable(payload)
     if type in KEYS:
         kinds = payload_kinds(reader, payload)
         values = payload_words(reader, payload) if type in WORDS else {}

@@ -41,3 +41,16 @@ def test_rows_of_a_foreign_program(scene: Scene, damage: str) -> None:
         assert answer.status in (0, 1, 3, 4), (words, answer)
         assert "Traceback" not in answer.err, (words, answer)
     assert ok(scene.root, "spawn", "ui", "page")
+
+
+def test_numbers_of_a_foreign_program(scene: Scene) -> None:
+    """A number that JSON readers cannot hold is a text in the document of `msg poll --json`."""
+    ok(scene.root, "init")
+    many = "9" * 5000
+    foreign(
+        scene.state / "bus.db",
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload)"
+        f" VALUES ('one', 1, 'odd', 'x-note', '[1e999, {many}, 1.5, 7]')",
+    )
+    (item,) = scene.run("msg", "poll", "--json").document["items"]
+    assert item["payload"] == ["1e999", many, 1.5, 7]

@@ -23,6 +23,7 @@ from gitworker.bus.rules_message import (
     is_too_deep,
     kind_of,
     may_be_deep,
+    may_be_infinite,
 )
 from gitworker.errors import Invalid
 from gitworker.model.message import PUBLIC_TYPES
@@ -186,3 +187,18 @@ def test_how_deep_a_payload_is(depth: int) -> None:
     assert not may_be_deep(nested(DEPTH_MAX - 2))
     assert not is_too_deep(1)
     assert is_too_deep((json.loads(nested(DEPTH_MAX - 1)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_possible"),
+    [
+        ('{"a": 0.5, "b": "one"}', False),
+        ("1e999", True),
+        ("[7E+3]", True),
+        ("9" * 308, False),
+        ("9" * 309, True),
+    ],
+)
+def test_numbers_that_may_be_infinite(text: str, is_possible: bool) -> None:
+    """Only an exponent or very many digits make a number infinite."""
+    assert may_be_infinite(text) is is_possible

@@ -1,6 +1,9 @@
 """git worker msg poll: the complete command; `cli.hot.poll` is its fast path."""
 
 import json
+import math
+from collections.abc import Callable
+from functools import partial
 
 import click
 
@@ -59,7 +62,10 @@ def command(
     place = hot_context_of(call.open_quickly())
 
     def show_document(lines: list[str]) -> None:
-        items = [json.loads(line) for line in lines]
+        items = [
+            json.loads(line, parse_float=_number, parse_int=partial(_number, kind=int))
+            for line in lines
+        ]
         output.document({"agent": place.actor, "count": len(items), "items": items})
 
     poll(
@@ -67,3 +73,12 @@ def command(
         acknowledging=not no_ack, wait_s=wait_s, shown=render_brief if brief else None,
         document=show_document if call.as_json else None,
     )  # fmt: skip
+
+
+def _number(text: str, kind: Callable[[str], float] = float) -> float | str:
+    """Return a number; a text for one of another program that JSON readers cannot hold."""
+    try:
+        number = kind(text)
+    except ValueError:  # more digits than Python reads
+        return text
+    return number if isinstance(number, int) or math.isfinite(number) else text
