@@ -22,6 +22,7 @@ ERR = 2
 SCHEMA = 1
 RED = "31"
 CYAN = "36"
+COLUMNS_DIGITS = 5
 
 
 def answer(text: str) -> None:
@@ -140,7 +141,7 @@ def screen_width() -> int | None:
     if not is_terminal(OUT):
         return None
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
+    if columns.isdecimal() and len(columns) <= COLUMNS_DIGITS and int(columns) > 0:
         return int(columns)
     try:
         return os.get_terminal_size(OUT).columns or None

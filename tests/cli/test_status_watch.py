@@ -65,6 +65,14 @@ def test_a_dumb_terminal(scene: Scene) -> None:
         assert "\x1b" not in terminal.read_until("no workers yet")
 
 
+@pytest.mark.parametrize("columns", ["²", "9" * 5000])
+def test_odd_columns(scene: Scene, columns: str) -> None:
+    """A width in COLUMNS that is no number of columns is ignored."""
+    ok(scene.root, "init")
+    with on_terminal(scene.root, "status", env={"COLUMNS": columns}) as terminal:
+        assert "no workers yet" in terminal.rest()
+
+
 def test_idle_is_idle(scene: Scene, tmp_path: Path) -> None:
     """Without events no process is started and nothing is written, even with many heartbeats."""
     scene.spawn("auth", "t1")
