@@ -27,7 +27,7 @@ class Caller:
 
     __slots__ = ("_common_dir", "_directory", "_environment", "identity", "is_worker")
 
-    def __init__(self, directory: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, directory: str | None, environment: Mapping[str, str]) -> None:
         repository = require_repository(directory, environment)
         self.identity = caller_identity(repository, None, environment)
         owner = read_worktree_owner(repository.git_dir) if repository.is_linked else None

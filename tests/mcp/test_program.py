@@ -104,3 +104,13 @@ def test_outside_a_repository(tmp_path: Path) -> None:
     done = serve(tmp_path, b"")
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"is not inside a git repository" in done.stderr
+
+
+def test_a_directory_that_does_not_exist(tmp_path: Path) -> None:
+    """A server in a deleted directory ends with the error of every other command."""
+    script = "mkdir x && cd x && rmdir ../x && exec git-worker mcp </dev/null"
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, check=False, capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == (b"error: the current directory no longer exists\nhint: cd <directory>\n")

@@ -25,7 +25,7 @@ def run_mcp(words: list[str]) -> int | None:
 
 def serve() -> int:
     """Serve the caller of this process over standard input and output until the input ends."""
-    toolbox = Toolbox(Caller(os.getcwd(), os.environ), narrate, in_children=True)
+    toolbox = Toolbox(Caller(None, os.environ), narrate, in_children=True)
     reader, writer = _take_streams()
     Server(toolbox, lambda line: _write(writer, line)).serve(reader)
     return 0
