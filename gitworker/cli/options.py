@@ -10,7 +10,7 @@ import click
 from gitworker import clock
 from gitworker.cli.call import CommandLine
 from gitworker.cli.command_list import aliases_of
-from gitworker.cli.hot.words import SECONDS_MAX
+from gitworker.cli.hot.words import SECONDS_MAX, is_number
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.model.ref_names import short_name
@@ -144,7 +144,7 @@ class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore] # as of T
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return epoch milliseconds; raise Invalid for another text."""
         number, unit = value[:-1], value[-1:]
-        if number.isdecimal() and unit in self.units:
+        if is_number(number) and unit in self.units:
             return max(0, clock.now_ms() - int(number) * self.units[unit] * 1000)
         found = clock.find_time_ms(value)
         if found is None:

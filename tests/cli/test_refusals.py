@@ -9,6 +9,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
 
+MANY = "9" * 5000
 BAD_WORKERS: tuple[str | bytes, ...] = (
     "", "..", "a/b", "a b", "Auth", "auth_1", "auth\x1b[31m", "a\nb", "a" * 300, "hq",
     "orchestrator", "--", "é", b"a\xff",
@@ -49,6 +50,22 @@ def test_bad_names(repository: Path, name: str | bytes) -> None:
         assert (answer.status, answer.out) == (2, ""), (verb, answer)
         assert "is not a valid worker id" in answer.err, (verb, answer)
         assert answer.err.replace("\n", "").isprintable(), (verb, answer)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("log", "--since", f"{MANY}d"), ("log", "--since", MANY),
+        ("msg", "poll", "--limit", MANY), ("msg", "poll", "--wait", MANY),
+        ("msg", "send", "x-a", "--wait", MANY),
+    ],
+)  # fmt: skip
+def test_too_many_digits(scene: Scene, words: tuple[str, ...]) -> None:
+    """A number of more digits than Python reads is a usage error."""
+    ok(scene.root, "init")
+    answer = scene.run(*words)
+    assert (answer.status, answer.out) == (2, ""), answer
+    assert answer.err.startswith("error: ")
 
 
 def test_leading_dash(repository: Path) -> None:

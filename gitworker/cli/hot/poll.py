@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, full_line, left_unread, unread
 from gitworker.bus.following.notify_followers import start_drain_job
 from gitworker.cli.hot.place import HotContext, find_hot_context
-from gitworker.cli.hot.words import FLAG, split_words
+from gitworker.cli.hot.words import FLAG, is_number, split_words
 from gitworker.cli.output import OUT, answer_line, narrate
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.store.messages.mailbox import Selection
@@ -37,10 +37,10 @@ def run_poll(words: list[str]) -> int | None:
         return None
     values = split[0]
     limit = values.get("--limit", str(POLL_LIMIT))
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= LIMIT_MAX):
+    if not (is_number(limit) and 1 <= int(limit) <= LIMIT_MAX):
         return None
     wait = values.get("--wait", "0")
-    if not (wait.isascii() and wait.isdigit() and int(wait) <= WAIT_MAX_S):
+    if not (is_number(wait) and int(wait) <= WAIT_MAX_S):
         return None
     place = find_hot_context(values.get("--as"))
     if place is None:

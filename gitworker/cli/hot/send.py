@@ -8,7 +8,7 @@ from gitworker import clock
 from gitworker.bus.limits.back_pressure import BackPressure
 from gitworker.bus.send import MessageDraft, send
 from gitworker.cli.hot.place import HotContext, find_hot_context
-from gitworker.cli.hot.words import split_words
+from gitworker.cli.hot.words import is_number, split_words
 from gitworker.cli.output import answer
 from gitworker.errors import Invalid, NotFound
 
@@ -33,7 +33,7 @@ def run_send(words: list[str]) -> int | None:
         return None
     values, rest = split
     wait = values.get("--wait", "0")
-    if not (wait.isascii() and wait.isdigit() and int(wait) <= WAIT_MAX_S):
+    if not (is_number(wait) and int(wait) <= WAIT_MAX_S):
         return None
     place = find_hot_context(values.get("--as"))
     if place is None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 FLAG = ""
+DIGITS_MAX = 12  # of a number; Python refuses to read one of more than 4,300
 SECONDS_MAX = 10**9  # the longest duration that can be added to a clock
+
+
+def is_number(text: str) -> bool:
+    """Return whether a word consists of digits, at most DIGITS_MAX of them."""
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
 def split_words(
