@@ -98,20 +98,21 @@ class ViewMethods(ServiceBase):
     ) -> Diff:
         """Return the changes of a worker, as git prints them; by default those that would land.
 
-        In a worker's own worktree, a name that no worker has may be a path.
+        In a worker's own worktree, a name that no worker has may be a path that exists there.
         """
         from gitworker.lifecycle.find import is_known
         from gitworker.model.ids import RESERVED
-        from gitworker.observe.workers.diff import DiffOptions, read_diff
+        from gitworker.observe.workers.diff import DiffOptions, is_path, read_diff
         from gitworker.worktrees.elsewhere import bring_branches
 
         options = options or DiffOptions()
         with self._reading() as session:
             if worker is not None and session.actor not in RESERVED:
                 with session.store.read() as reader:
-                    if not is_known(reader, worker):
-                        options = options._replace(paths=(worker, *options.paths))
-                        worker = None
+                    named = is_known(reader, worker)
+                if not named and is_path(session, self._worker(session, None), worker):
+                    options = options._replace(paths=(worker, *options.paths))
+                    worker = None
             found = self._worker(session, worker)
             bring_branches(session, [found])
             return read_diff(session, found, options)

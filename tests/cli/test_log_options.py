@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok, run
+from tests.conftest import git
 
 
 def test_log_since_and_type(scene: Scene) -> None:
@@ -31,3 +32,17 @@ def test_diff_of_a_part(scene: Scene) -> None:
     assert ok(below, "diff", "auth", "--uncommitted", "--name-only") == "left.txt"
     answer = run(scene.root, "diff", "auth", "--uncommitted", "--since-review")
     assert answer.status == 2
+
+
+def test_diff_of_a_path_in_the_own_worktree(scene: Scene) -> None:
+    """In a worktree the first word may be a path, also of a deleted file, and no unknown name."""
+    worktree = scene.submitted()
+    git(worktree, "rm", "-q", "README")
+    git(worktree, "commit", "-qm", "Remove README")
+    (worktree / "left.txt").write_text("left\n")
+    for path in ("new.txt", "README"):
+        assert ok(worktree, "diff", path, "--name-only") == path
+    assert ok(worktree, "diff", "left.txt", "--uncommitted", "--name-only") == "left.txt"
+    answer = scene.run("diff", "atuh", cwd=worktree)
+    assert (answer.status, answer.out) == (4, "")
+    assert answer.err.startswith("error: no worker, task or branch is called 'atuh'\n")

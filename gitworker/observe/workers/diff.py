@@ -5,6 +5,7 @@ Also the changes since the last hand-in or verdict, and those that are not commi
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ from gitworker.model.ref_names import ref_of
 from gitworker.observe.next_step.trouble import missing_branch
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.walk import read_diff as read_git_diff
+from gitworker.repo.plumbing.objects import read_objects
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.ownership import owner_of, require_owned
 from gitworker.rules_text import printable
@@ -96,6 +98,15 @@ def read_diff(session: Session, worker: Worker, options: DiffOptions) -> Diff:
         worker.worker_id, branch, session.target_name, text, is_painted=paint,
         since=source.since, note=source.note,
     )  # fmt: skip
+
+
+def is_path(session: Session, worker: Worker, word: str) -> bool:
+    """Return whether a word is a path in the worktree, on the branch, or on its target."""
+    if worker.worktree and os.path.lexists(f"{worker.worktree}/{word}"):
+        return True
+    target = session.aimed_at(worker.lands_on).target
+    found = read_objects(session.git, [f"{ref}:{word}" for ref in (worker.ref, target)])
+    return any(one is not None for one in found)
 
 
 def _source(session: Session, worker: Worker, options: DiffOptions) -> _Source:
