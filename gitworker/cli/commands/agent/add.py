@@ -36,11 +36,11 @@ def command(
 ) -> None:
     """Register an agent that takes tasks.
 
-    TYPE is one of the known agents (`git worker help agents`), whose program must be installed, or
-    `command` with a command of your own, in which {prompt} is the task's text. The agent takes
-    tasks whose required capabilities it has, at most N at once, in the workers NAME-1, NAME-2 and
-    so on. Nothing starts before `git worker run`. In a fleet it takes tasks on every machine that
-    has a run, or on the given one only; its program must be installed there.
+    TYPE is one of the known agents, which `git worker agents doctor` lists and whose program must
+    be installed, or `command` with a command of your own, in which {prompt} is the task's text. The
+    agent takes tasks whose required capabilities it has, at most N at once, in the workers NAME-1,
+    NAME-2 and so on. Nothing starts before `git worker run`. In a fleet it takes tasks on every
+    machine that has a run, or on the given one only; its program must be installed there.
 
     \b
       git worker agent add ada --type claude --capability python
