@@ -56,3 +56,12 @@ def test_auto_resume_without_an_agent(scene: Scene) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "error: --auto-resume requires --agent or a command\n"
     assert not scene.state.exists()
+
+
+@pytest.mark.parametrize("verb", ["send", "reply"])
+def test_two_texts(scene: Scene, verb: str) -> None:
+    """A text as a word and one from a file exclude each other, by their own names."""
+    scene.spawn("auth", "t1")
+    answer = scene.run(verb, "auth", "Yes", "-F", "README")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == "error: TEXT and -F both give a text; use one of them\n"

@@ -8,6 +8,7 @@ from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_text
 from gitworker.cli.options import GitworkerCommand, require_utf8
+from gitworker.errors import Invalid
 from gitworker.questions.reply import json_replied
 
 
@@ -33,6 +34,8 @@ def command(
       git worker reply login-form '8080'
       git worker reply auth -F answer.md
     """
+    if text is not None and file is not None:
+        raise Invalid("TEXT and -F both give a text; use one of them", code="usage")
     answer = require_utf8(os.fsdecode(read_text(text, file) or b""), "the answer")
     replied = call.service().reply(name, answer, number=number)
     shown = f"{replied.question.worker_id} has the answer; next: {replied.next}"
