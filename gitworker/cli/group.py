@@ -18,7 +18,7 @@ from gitworker.cli.command_list import (
     help_sections,
     module_of,
 )
-from gitworker.cli.options import HELP, global_options
+from gitworker.cli.options import HELP, global_options, offer_workers
 from gitworker.cli.output import narrate
 from gitworker.errors import Invalid
 from gitworker.rules_text import quoted
@@ -86,6 +86,13 @@ class LazyGroup(click.Group):
         if command is None and not ctx.resilient_parsing:
             raise _unknown(self.group_name, args, known=self.list_commands(ctx))
         return (command.name if command else None), command, args[1:]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Offer the commands; and the workers, if the group takes the name of one."""
+        found: list[Any] = super().shell_complete(ctx, incomplete)
+        if self.group_name in WITH_ARGUMENT:
+            found += offer_workers(ctx, self.params[0], incomplete)
+        return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options; without a command, print the help and exit with the usage status."""

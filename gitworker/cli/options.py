@@ -38,9 +38,7 @@ class WorkerId(TextType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
         """Offer the existing workers."""
-        from gitworker.cli.shell.completion import complete_workers  # 1 ms, for the shell only
-
-        return complete_workers(incomplete)
+        return offer_workers(ctx, param, incomplete)
 
 
 class TaskId(TextType):
@@ -170,6 +168,13 @@ class GitworkerCommand(click.Command):
             formatter.write_text(f"Other names: {', '.join(aliases)}")
 
 
+def offer_workers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the existing workers for a shell that completes a word."""
+    from gitworker.cli.shell.completion import complete_workers  # 1 ms, for the shell only
+
+    return complete_workers(incomplete)
+
+
 def parse_worker_name(text: str) -> str:
     """Return a worker's name; raise Invalid if it is neither an id nor a branch."""
     short = short_name(text)
@@ -220,6 +225,7 @@ def global_options() -> list[click.Parameter]:
             expose_value=False,
             help="Act as this worker (or hq); default: GITWORKER_ID, the worktree's worker, hq.",
             callback=_set_identity,
+            shell_complete=offer_workers,
         ),
         click.Option(
             ["-C", "directory"],
@@ -242,8 +248,8 @@ def _set_identity(ctx: click.Context, _: click.Parameter, identity: str | None) 
         ctx.ensure_object(CommandLine).identity = identity
 
 
-def _change_directory(ctx: click.Context, _: click.Parameter, directory: str | None) -> None:
-    if directory and not ctx.resilient_parsing:
+def _change_directory(_ctx: click.Context, _: click.Parameter, directory: str | None) -> None:
+    if directory:
         try:
             os.chdir(directory)
         except OSError as error:

@@ -146,6 +146,9 @@ def test_bash_completion(scene: Scene) -> None:
     assert complete(scene, through_git.format("app", 4)) == ["approve"]
     assert complete(scene, through_git.format("merge a", 5)) == ["auth"]
     assert complete(scene, alone.format("config worktree.p", 2)) == ["worktree.pool"]
+    for words in ("review au", "send au", "reply au", "status --as au"):
+        assert complete(scene, alone.format(words, len(words.split()))) == ["auth"], words
+    assert complete(scene, f"cd /; {alone.format(f'-C {scene.root} show au', 4)}") == ["auth"]
     assert "--from" in complete(scene, through_git.format("spawn --", 5))
 
 

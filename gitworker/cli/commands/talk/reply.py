@@ -7,13 +7,13 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_text
-from gitworker.cli.options import GitworkerCommand, require_utf8
+from gitworker.cli.options import GitworkerCommand, offer_workers, require_utf8
 from gitworker.errors import Invalid
 from gitworker.questions.reply import json_replied
 
 
 @click.command("reply", cls=GitworkerCommand)
-@click.argument("name", metavar="TASK|WORKER")
+@click.argument("name", metavar="TASK|WORKER", shell_complete=offer_workers)
 @click.argument("text", required=False)
 @click.option("-F", "--file", metavar="FILE", help="Take the answer from a file; - is the input.")
 @click.option(

@@ -4,12 +4,12 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.task.text_options import read_message
-from gitworker.cli.options import GitworkerCommand, Text
+from gitworker.cli.options import GitworkerCommand, Text, offer_workers
 from gitworker.errors import Invalid
 
 
 @click.command("send", cls=GitworkerCommand)
-@click.argument("to", metavar="WORKER")
+@click.argument("to", metavar="WORKER", shell_complete=offer_workers)
 @click.argument("text", type=Text(), required=False)
 @click.option(
     "-F", "--file", metavar="FILE", help="Take the text from a file; - is standard input."
