@@ -151,13 +151,12 @@ def screen_width() -> int | None:
 
 def has_screen() -> bool:
     """Return whether standard output is a terminal with cursor movement."""
-    return is_terminal(OUT) and os.environ.get("TERM", "dumb") != "dumb"
+    return is_terminal(OUT) and not _is_dumb()
 
 
 def wants_color(fd: int = OUT) -> bool:
     """Return whether a stream is a terminal and plain text was not requested."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return is_terminal(fd) and not plain
+    return is_terminal(fd) and not os.environ.get("NO_COLOR") and not _is_dumb()
 
 
 def encode_click() -> None:
@@ -165,6 +164,10 @@ def encode_click() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "dumb") == "dumb"
 
 
 def silence() -> None:

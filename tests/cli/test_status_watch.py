@@ -58,11 +58,16 @@ def test_every_is_for_watch(scene: Scene) -> None:
     assert answer == Answer(2, "", hint)
 
 
-def test_a_dumb_terminal(scene: Scene) -> None:
-    """A terminal that cannot move its cursor gets texts."""
+@pytest.mark.parametrize("kind", ["dumb", None])
+def test_a_dumb_terminal(scene: Scene, kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that cannot move its cursor, or does not say so, gets texts without colours."""
     ok(scene.root, "init")
-    with on_terminal(scene.root, "status", "-w", env={"TERM": "dumb"}) as terminal:
+    monkeypatch.delenv("TERM", raising=False)
+    env = {"NO_COLOR": ""} if kind is None else {"NO_COLOR": "", "TERM": kind}
+    with on_terminal(scene.root, "status", "-w", env=env) as terminal:
         assert "\x1b" not in terminal.read_until("no workers yet")
+    with on_terminal(scene.root, "show", "nope", env=env) as terminal:
+        assert terminal.rest().startswith("error: no worker, task or branch is called 'nope'")
 
 
 @pytest.mark.parametrize("columns", ["²", "9" * 5000])
