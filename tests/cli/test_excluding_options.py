@@ -65,3 +65,18 @@ def test_two_texts(scene: Scene, verb: str) -> None:
     answer = scene.run(verb, "auth", "Yes", "-F", "README")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "error: TEXT and -F both give a text; use one of them\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("msg", "poll", "--brief", "--json"), ("task", "graph", "--mermaid", "--json"),
+        ("merge", "--dry-run", "--keep", "--all"),
+    ],
+)  # fmt: skip
+def test_two_forms(scene: Scene, words: tuple[str, ...]) -> None:
+    """An option that another one would make useless is refused."""
+    ok(scene.root, "init")
+    answer = scene.run(*words)
+    assert answer.status == 2
+    assert words[2] in answer.out + answer.err

@@ -13,6 +13,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
 from gitworker.cli.options import GitworkerCommand, Seconds
+from gitworker.errors import Invalid
 from gitworker.observe.inbox.rules_messages import render_brief
 from gitworker.store.messages.mailbox import Selection
 
@@ -59,6 +60,8 @@ def command(
       git worker msg poll --type review_result --no-ack --limit 10
       git worker msg poll --wait 60
     """
+    if brief and call.as_json:
+        raise Invalid("--brief and --json exclude each other", code="usage")
     place = hot_context_of(call.open_quickly())
 
     def show_document(lines: list[str]) -> None:

@@ -51,6 +51,8 @@ def command(
     """
     if everything == bool(workers):
         raise Invalid("name workers, or use --all", "git worker inbox", code="usage")
+    if dry_run and keep:
+        raise Invalid("--dry-run lands nothing, so it excludes --keep", code="usage")
     if dry_run:
         return _plan(call, workers, everything=everything)
     offer_trust(call, "verify")

@@ -4,6 +4,7 @@ import click
 
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, TaskId
+from gitworker.errors import Invalid
 from gitworker.tasks.views.graph import json_graph, render_graph, render_mermaid
 
 
@@ -22,5 +23,7 @@ def command(call: CommandLine, task: str | None, every: bool, mermaid: bool) -> 
       git worker task graph
       git worker task graph login-form --mermaid
     """
+    if mermaid and call.as_json:
+        raise Invalid("--mermaid and --json exclude each other", code="usage")
     found = call.service().task_graph(task, every=every)
     call.render(found, render_mermaid if mermaid else render_graph, json_graph)
