@@ -12,7 +12,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.command_list import aliases_of
 from gitworker.cli.hot.words import SECONDS_MAX, is_number
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
-from gitworker.model.ids import parse_task_id, parse_worker_id
+from gitworker.model.ids import parse_agent_id, parse_task_id, parse_worker_id
 from gitworker.model.ref_names import short_name
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def parse_worker_name(text: str) -> str:
     worker, slash, task = short.partition("/")
     try:
         if slash:
-            parse_worker_id(worker)
+            parse_agent_id(worker)  # `verifier` was not always reserved
             parse_task_id(task)
         else:
             parse_task_id(short)  # every worker id is also a valid task id

@@ -31,7 +31,8 @@ HQ = WorkerId("hq")
 ORCHESTRATOR = WorkerId("orchestrator")  # the identity of `git worker run`
 RESERVED = frozenset({HQ, ORCHESTRATOR})
 WORKSTREAM = WorkerId("ws")  # in the journal, the worker of a workstream's branch `ws/<id>`
-NO_WORKERS = RESERVED | {WORKSTREAM}
+VERIFIER = WorkerId("verifier")  # the identity that lands the work of a run
+NO_WORKERS = RESERVED | {VERIFIER, WORKSTREAM}
 
 
 def parse_worker_id(text: str) -> WorkerId:
@@ -53,9 +54,9 @@ def parse_worker_id(text: str) -> WorkerId:
 
 
 def parse_agent_id(text: str) -> WorkerId:
-    """Return `text` as an identity on the bus: a worker id or a reserved name."""
+    """Return `text` as an identity on the bus: a worker id, a reserved name or the verifier."""
     try:
-        return WorkerId(text) if text in RESERVED else parse_worker_id(text)
+        return WorkerId(text) if text in {*RESERVED, VERIFIER} else parse_worker_id(text)
     except Invalid as error:
         error.hint = "git worker list"
         raise

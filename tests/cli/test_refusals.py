@@ -8,11 +8,12 @@ import pytest
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
+from tests.workers.world import World
 
 MANY = "9" * 5000
 BAD_WORKERS: tuple[str | bytes, ...] = (
     "", "..", "a/b", "a b", "Auth", "auth_1", "auth\x1b[31m", "a\nb", "a" * 300, "hq",
-    "orchestrator", "--", "é", b"a\xff",
+    "orchestrator", "verifier", "--", "é", b"a\xff",
 )  # fmt: skip
 BAD_TASKS: tuple[str | bytes, ...] = (
     "", "..", "a..b", "a/b", "a b", ".a", "a.", "a.lock", "a\x07", "t" * 300, "a~b", "a:b",
@@ -311,3 +312,15 @@ def test_numbers_beyond_counting(scene: Scene, words: tuple[str, ...]) -> None:
     for number in many if words[-1] not in ("--timeout", "--wait", "--every") else ("nan", "inf"):
         answer = scene.run(*words, number)
         assert answer.status == 2, answer
+
+
+def test_an_old_worker_of_a_reserved_name(quiet: World) -> None:
+    """A worker of an old database whose name is reserved now is shown, found and cancelled."""
+    quiet.spawn("verifier", "login")
+    for name in ("verifier", "login", "verifier/login"):
+        assert run(quiet.root, "show", name, "--json").document["worker"] == "verifier"
+    assert ok(quiet.path("verifier"), "heartbeat") == ""
+    assert "verifier" in ok(quiet.root, "status")
+    ok(quiet.root, "cancel", "verifier")
+    ok(quiet.root, "recycle", "verifier")
+    assert run(quiet.root, "spawn", "verifier", "other").status == 2

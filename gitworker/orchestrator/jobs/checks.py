@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from gitworker.bus.limits.rules_secrets import redacted
 from gitworker.errors import GitWorkerError
+from gitworker.model.ids import VERIFIER
 from gitworker.orchestrator.carry_out import require_start, wished_agent
 from gitworker.orchestrator.jobs.check_job import CheckJob
-from gitworker.orchestrator.jobs.land_job import VERIFIER
 from gitworker.orchestrator.jobs.qa_job import QaJob
 from gitworker.orchestrator.rules_next import PASSING, Action, Step
 from gitworker.progress import Notice

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.automations.fire import fire_due, next_wake_ms
 from gitworker.fleet.verify_offered import find_wanted
-from gitworker.model.ids import ORCHESTRATOR
-from gitworker.orchestrator.jobs.land_job import VERIFIER
+from gitworker.model.ids import ORCHESTRATOR, VERIFIER
 from gitworker.orchestrator.jobs.output_job import CommandJob
 from gitworker.progress import Notice
 from gitworker.store.planning.workstreams import open_branches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.model.ids import VERIFIER
 from gitworker.orchestrator.jobs.output_job import CommandJob
 from gitworker.orchestrator.rules_next import landing_passes
 
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitworker.session import Session
-
-VERIFIER = "verifier"
 
 
 class LandingRefusal(NamedTuple):

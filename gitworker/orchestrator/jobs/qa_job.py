@@ -10,8 +10,7 @@ from gitworker.agents.adapters.find_agent import find_agent
 from gitworker.agents.command import prepare_command
 from gitworker.bus.publish import log_message, publish
 from gitworker.errors import GitWorkerError
-from gitworker.model.ids import Oid
-from gitworker.orchestrator.jobs.land_job import VERIFIER
+from gitworker.model.ids import VERIFIER, Oid
 from gitworker.orchestrator.jobs.output_job import OutputJob
 from gitworker.orchestrator.jobs.review_place import require_review_place
 from gitworker.orchestrator.jobs.rules_verdict import (

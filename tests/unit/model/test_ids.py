@@ -30,6 +30,7 @@ def test_worker_ids(text: str) -> None:
         ("a" * 64, "has 64 characters"),
         ("hq", "is a reserved name"),
         ("orchestrator", "is a reserved name"),
+        ("verifier", "is a reserved name"),
     ],
 )
 def test_invalid_worker_ids(text: str, complaint: str) -> None:
@@ -41,6 +42,7 @@ def test_invalid_worker_ids(text: str, complaint: str) -> None:
 def test_reserved_names_may_send() -> None:
     """On the bus the reserved names are identities too."""
     assert parse_agent_id("hq") == "hq"
+    assert parse_agent_id("verifier") == "verifier"
     assert parse_agent_id("auth") == "auth"
     with pytest.raises(Invalid) as caught:
         parse_agent_id("HQ")
