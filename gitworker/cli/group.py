@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from gitworker import __version__
 from gitworker.cli.command_list import (
@@ -136,9 +137,20 @@ def _set_default(group: LazyGroup, command: click.Command) -> None:
 def _unless_named(command: click.Command) -> Callable[..., Any]:
     def run(**values: Any) -> Any:
         context = click.get_current_context()
-        return None if context.invoked_subcommand else context.invoke(command, **values)
+        if context.invoked_subcommand is None:
+            return context.invoke(command, **values)
+        for option in command.params:
+            if option.name in values and _is_given(context, option.name):
+                raise Invalid(
+                    f"{option.opts[-1]} must be behind {context.invoked_subcommand}", code="usage"
+                )
+        return None
 
     return run
+
+
+def _is_given(context: click.Context, option: str) -> bool:
+    return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def near_words(word: str, known: Iterable[str], *, similar: float = SIMILAR) -> list[str]:

@@ -80,3 +80,13 @@ def test_two_forms(scene: Scene, words: tuple[str, ...]) -> None:
     answer = scene.run(*words)
     assert answer.status == 2
     assert words[2] in answer.out + answer.err
+
+
+def test_an_option_before_the_command(scene: Scene) -> None:
+    """An option of a group's default command does not silently apply to none."""
+    ok(scene.root, "init")
+    ok(scene.root, "agents", "--all")
+    ok(scene.root, "--json", "agents", "--json", "list")
+    answer = scene.run("agents", "--all", "list")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == "error: --all must be behind list\n"
