@@ -26,7 +26,7 @@ from gitworker.tasks.queue.add_task import require_commands_of_person, require_t
 from gitworker.tasks.queue.join import join, require_one_target, require_open, require_workstream
 from gitworker.tasks.queue.promote import publish_changes
 from gitworker.workstreams.attend import attend
-from gitworker.workstreams.files import archive_of
+from gitworker.workstreams.files import write_archive
 from gitworker.workstreams.rules_workstream import is_cancelled, is_complete
 
 if TYPE_CHECKING:
@@ -144,14 +144,13 @@ def archive(session: Session, name: str) -> str:
 
     Raises Refused for a workstream that has not ended.
     """
-    with session.store.write() as writer:
-        found = require_workstream(writer, name)
-        if found.state not in ENDED:
-            raise Refused(
-                f"workstream {name} is {found.state} and has not ended",
-                f"git worker workstream show {name}",
-                code="not_complete",
-            )
-        set_due(writer, name)
+    with session.store.read() as reader:
+        found = require_workstream(reader, name)
+    if found.state not in ENDED:
+        raise Refused(
+            f"workstream {name} is {found.state} and has not ended",
+            f"git worker workstream show {name}",
+            code="not_complete",
+        )
     attend(session)
-    return archive_of(session, name)
+    return write_archive(session, name)

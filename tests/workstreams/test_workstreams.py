@@ -134,6 +134,25 @@ def test_a_critical_failure_ends_all(world: World) -> None:
     assert world.states("ui", "styles") == ("WORKING", "IN_PROGRESS")
     assert state(world) == "failed"
     assert archive(world.session(), "login").endswith("archive/workstream-login.json")
+    assert world.states("ui", "styles") == ("WORKING", "IN_PROGRESS")
+
+
+def test_work_that_is_restored_after_the_end_stays(world: World) -> None:
+    """A task that is opened again after a cancel stays open, until a second cancel."""
+    make(world)
+    add(world, "styles", workstream_id="login")
+    add(world, "form", workstream_id="login")
+    world.working("ui", "styles", {"styles.css": "1\n"})
+    cancel(world.session(), "login")
+    undo(world.session())
+    restart_task(world.session(), "form")
+    make(world, "other")
+    add(world, "more")
+    join(world.session(), "other", ["more"])
+    assert world.states("ui", "styles") == ("WORKING", "IN_PROGRESS")
+    assert world.task("form").status == "READY"
+    cancel(world.session(), "login")
+    assert {world.task(task).status for task in ("form", "styles")} == {"CANCELLED"}
 
 
 def test_other_failures_are_dropped(world: World) -> None:

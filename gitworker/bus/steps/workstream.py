@@ -54,7 +54,8 @@ def follow_tasks(writer: Writer, name: str, *, actor: str) -> None:
         require_not_landing(writer, found)
     for event in derived_events(found.state, derived):
         found = move_workstream(writer, found, event, actor=actor)
-    set_due(writer, name)
+    if found.state not in ENDED:  # its end is due once: a task that is opened again later stays
+        set_due(writer, name)
 
 
 def require_not_landing(reader: Reader, workstream: Workstream) -> None:
