@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import GitWorkerError, Invalid, NotFound, Refused, Unavailable
+from gitworker.lifecycle.fail import fail
 from gitworker.model.ids import TaskId
 from gitworker.store.records.task_needs import needs_of
 from gitworker.store.records.task_specs import find_task_spec
@@ -20,7 +21,9 @@ from gitworker.tasks.plan.import_plan import (
 )
 from gitworker.tasks.plan.read_plan import PLAN_MAX_BYTES
 from gitworker.tasks.queue.add_task import NewTask, add_task
+from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.workers.cancel import cancel
+from gitworker.workers.task_verbs.change import restart_task
 from tests.workers.world import World, unchanged
 
 PLAN = """\
@@ -63,6 +66,30 @@ def test_a_plan_again(world: World) -> None:
     found = load(world, changed.replace(" (needs: form)", ""))
     assert json_imported(found)["updated"] == ["styles"]
     assert world.task("styles").status == "READY"
+
+
+def test_a_plan_of_a_worker(world: World) -> None:
+    """A worker's plan gives and removes no test commands, and does not change its own order."""
+    fields = TaskFields(title="T", test_commands=("make check",), requires_approval=True)
+    for task in ("own", "other"):
+        add_task(world.session(), NewTask(TaskId(task), fields))
+    world.working("auth", "own", {"a.txt": "1\n"})
+    fail(world.session(), "auth", reason="no idea")
+    restart_task(world.session(), "own")
+    path = world.root.parent / "plan.jsonl"
+    for plan in (
+        {"id": "own", "title": "T", "test": []},
+        {"id": "own", "title": "T", "approval": False},
+        {"id": "other", "title": "T", "test": []},
+        {"id": "other", "title": "T", "test": ["true"]},
+        {"id": "new", "title": "T", "test": ["true"]},
+    ):
+        path.write_text(json.dumps(plan))
+        with unchanged(world, "not_allowed"):
+            import_plan(world.session(identity="auth"), str(path))
+    path.write_text('{"id": "own", "title": "T", "priority": 3}\n{"id": "new", "title": "N"}')
+    found = import_plan(world.session(identity="auth"), str(path))
+    assert [fate.value for _, fate in found.fates] == ["updated", "added"]
 
 
 def test_a_trial(world: World) -> None:

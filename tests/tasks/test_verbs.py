@@ -12,6 +12,8 @@ from gitworker.model.ids import TaskId
 from gitworker.model.task import VerificationType
 from gitworker.tasks.plan.import_plan import import_plan
 from gitworker.tasks.plan.rules_import import Fate
+from gitworker.tasks.projects.change_project import add_project
+from gitworker.tasks.projects.rules_project import ProjectFields
 from gitworker.tasks.queue.add_task import NewTask, add_task
 from gitworker.tasks.queue.rules_fields import TaskFields
 from gitworker.tasks.task_list import json_tasks, read_tasks
@@ -146,13 +148,18 @@ def test_edits(world: World) -> None:
     [
         {"test_commands": ("true",)}, {"requires_approval": False}, {"text": "Less"},
         {"verification_type": VerificationType.AUTO_TEST}, {"budget_tokens": 0},
-        {"acceptance_criteria": ()}, {"project_id": "default"}, {"timeout_s": 0},
+        {"acceptance_criteria": ()}, {"project_id": "web"}, {"timeout_s": 0},
     ],
     ids=lambda fields: next(iter(fields)),
 )  # fmt: skip
 def test_a_worker_keeps_its_order(world: World, fields: dict[str, object]) -> None:
     """A worker does not weaken the checks or limits of its own task; other fields are free."""
-    add(world, "form", title="Form", requires_approval=True)
+    strict = {
+        "requires_approval": True, "verification_type": VerificationType.HUMAN, "timeout_s": 9,
+        "acceptance_criteria": ("It works",), "budget_tokens": 500,
+    }  # fmt: skip
+    add(world, "form", title="Form", **strict)
+    add_project(world.session(), "web", ProjectFields())
     world.working("dev", "form", {"a": "1\n"})
     own = world.session()._replace(actor="dev")
     with unchanged(world, "not_allowed"):

@@ -38,7 +38,11 @@ from gitworker.tasks.plan.rules_import import (
 )
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.projects.rules_project import task_refusal
-from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
+from gitworker.tasks.queue.add_task import (
+    require_commands_of_person,
+    require_may_change,
+    require_task,
+)
 from gitworker.tasks.queue.join import (
     ensure_workstream,
     require_may_join,
@@ -95,7 +99,8 @@ def import_plan(
     `agents` are the known ones, if they are to be checked; `project` is that of tasks that name
     none. Nothing is changed if anything is wrong, or by a trial.
     Raises NotFound for an unreadable file, Invalid for a bad plan, Refused for a cycle and for the
-    id of another task; the message names the line. Raises Refused for test commands of a worker.
+    id of another task; the message names the line. Raises Refused for test commands of a worker and
+    for a change of its own order.
     """
     planned = read_plan(path)
     if agents is not None:
@@ -122,12 +127,9 @@ def import_plan(
         for name in named:
             ensure_workstream(writer, name)
         fates = tuple(
-            (task.id, _bring(writer, task, spec, known=known, now=now))
+            (task.id, _bring(session, writer, task, spec, known=known, now=now))
             for task, spec in zip(planned, fresh, strict=True)
         )
-        for spec, (_, fate) in zip(fresh, fates, strict=True):
-            if fate in (Fate.ADDED, Fate.UPDATED):
-                require_commands_of_person(session, spec.test_commands)
         new = {spec.id for spec in fresh} - known
         for task in planned if has_branches(writer) else ():
             require_one_target(writer, task.id, new=new)
@@ -163,13 +165,20 @@ def json_imported(found: ImportedPlan) -> dict[str, Any]:
 
 
 def _bring(
-    writer: Writer, task: PlannedTask, fresh: TaskSpec, *, known: frozenset[str], now: int
+    session: Session,
+    writer: Writer,
+    task: PlannedTask,
+    fresh: TaskSpec,
+    *,
+    known: frozenset[str],
+    now: int,
 ) -> Fate:
     """Add or update one task of the plan; `known` are the tasks that existed before the import."""
     if task.id not in known:
         _require_living(writer, task, [need for need in task.needs if need.task in known])
         if fresh.workstream_id is not None:
             require_open(writer, fresh.workstream_id)
+        require_commands_of_person(session, fresh.test_commands)
         insert_task_spec(writer, fresh, now)
         insert_needs(writer, task.id, task.needs)
         return Fate.ADDED
@@ -185,6 +194,7 @@ def _bring(
     status = require_stored_task(writer, task.id).status
     fate = fate_of(old, wanted, status, same_needs=same_needs)
     if is_unstarted(status):
+        require_may_change(session, writer, old, wanted)
         new = [need for need in task.needs if need.task in known and need not in needs]
         _require_living(writer, task, new)
         if wanted.workstream_id not in (None, old.workstream_id):

@@ -19,10 +19,16 @@ from gitworker.store.records.task_needs import (
 )
 from gitworker.store.records.task_specs import insert_task_spec
 from gitworker.store.tasks import StoredTask, all_task_ids, find_task, require_stored_task
+from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
 from gitworker.tasks.queue.join import join, require_one_target
 from gitworker.tasks.queue.promote import publish_changes
-from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
+from gitworker.tasks.queue.rules_fields import (
+    TaskFields,
+    changed_fields,
+    own_edit_refusal,
+    with_fields,
+)
 from gitworker.tasks.queue.rules_needs import (
     cycle_refusal,
     find_cycle,
@@ -101,6 +107,18 @@ def require_commands_of_person(session: Session, commands: Sequence[str]) -> Non
             f"worker {session.actor} cannot give test commands: they run outside its sandbox",
             code="not_allowed",
         )
+
+
+def require_may_change(session: Session, reader: Reader, old: TaskSpec, new: TaskSpec) -> None:
+    """Raise Refused if a worker changes test commands, or the order of the task that it has."""
+    changed = changed_fields(old, new)
+    worker = find_worker_of_task(reader, old.id)
+    if worker is not None and worker.worker_id == session.actor:
+        refusal = own_edit_refusal(old.id, session.actor, changed)
+        if refusal is not None:
+            raise refusal
+    if "test_commands" in changed:
+        require_commands_of_person(session, (*old.test_commands, *new.test_commands))
 
 
 def depend(

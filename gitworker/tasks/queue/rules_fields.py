@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gitworker.errors import Invalid
+from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import parse_workstream_id
 from gitworker.model.task import VerificationType
 from gitworker.tasks.rules_task_text import parse_task_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gitworker.model.task_spec import TaskSpec
 
 VERIFY_WORDS = {
@@ -25,6 +27,11 @@ NUMBERS = (
 )  # fmt: skip
 TEXTS = ("title", "agent", "workstream_id")
 LISTS = ("acceptance_criteria", "test_commands", "attached_context", "paths", "capabilities")
+# The order itself and the limits of a task: the worker that carries it out does not change them.
+OF_THE_ORDER = frozenset({
+    "text", "acceptance_criteria", "test_commands", "verification_type", "requires_approval",
+    "max_retries", "timeout_s", "budget_tokens", "project_id", "critical",
+})  # fmt: skip
 
 
 class TaskFields(NamedTuple):
@@ -76,6 +83,21 @@ def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
         agent=changed.agent or None,
         workstream_id=changed.workstream_id or None,
         budget_tokens=changed.budget_tokens or None,
+    )
+
+
+def changed_fields(old: TaskSpec, new: TaskSpec) -> set[str]:
+    """Return the names of the fields in which two descriptions of a task differ."""
+    return {name for name in old._fields if getattr(old, name) != getattr(new, name)}
+
+
+def own_edit_refusal(task: str, actor: str, names: Collection[str]) -> GitWorkerError | None:
+    """Return why a worker cannot change these fields of the task that it has, or None."""
+    if OF_THE_ORDER.isdisjoint(names):
+        return None
+    return Refused(
+        f"worker {actor} has task {task} and cannot change its own order, tests or limits",
+        code="not_allowed",
     )
 
 

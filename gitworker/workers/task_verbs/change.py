@@ -22,7 +22,7 @@ from gitworker.store.records.task_specs import find_task_spec, update_task_spec
 from gitworker.store.tasks import assign_task, require_stored_task, set_task_error, set_task_retry
 from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.tasks.projects.change_project import require_takes_tasks
-from gitworker.tasks.queue.add_task import require_commands_of_person, require_task
+from gitworker.tasks.queue.add_task import require_may_change, require_task
 from gitworker.tasks.queue.join import join, require_one_target
 from gitworker.tasks.queue.promote import promote
 from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
@@ -36,7 +36,6 @@ from gitworker.workers.task_verbs.rules_task_verbs import (
     frees_worker,
     is_done_already,
     is_in_hand,
-    own_edit_refusal,
     skips_dependencies,
     verb_refusal,
 )
@@ -126,13 +125,9 @@ def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
     Raises Refused if the worker that has the task would change its own order, and for test commands
     of a worker.
     """
-    require_commands_of_person(session, fields.test_commands or ())
     with session.store.write() as writer:
         stored = require_task(writer, task)
         refusal = edit_refusal(task, stored.status)
-        worker = find_worker_of_task(writer, task)
-        if refusal is None and worker is not None and worker.worker_id == session.actor:
-            refusal = own_edit_refusal(task, session.actor, fields._asdict())
         if refusal is not None:
             raise refusal
         spec = find_task_spec(writer, task)
@@ -140,6 +135,7 @@ def edit_task(session: Session, task: str, fields: TaskFields) -> ChangedTask:
         if fields.project_id is not None:
             require_takes_tasks(writer, fields.project_id)
         wanted = with_fields(spec, fields)
+        require_may_change(session, writer, spec, wanted)
         update_task_spec(writer, wanted._replace(workstream_id=spec.workstream_id))
         if wanted.workstream_id is not None:
             join(writer, wanted.workstream_id, stored, actor=session.actor)

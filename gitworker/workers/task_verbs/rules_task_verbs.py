@@ -19,11 +19,6 @@ IN_HAND = frozenset(
     {S.ASSIGNED, S.IN_PROGRESS, S.WAITING_INPUT, S.PAUSED, S.VERIFYING, S.AWAITING_APPROVAL}
 )
 QUEUED = frozenset({S.DEFINED, S.READY})
-# The order itself and the limits of a task: the worker that carries it out does not change them.
-OF_THE_ORDER = frozenset({
-    "text", "acceptance_criteria", "test_commands", "verification_type", "requires_approval",
-    "max_retries", "timeout_s", "budget_tokens", "project_id", "critical",
-})  # fmt: skip
 # A worker at work can be stopped; with work in review, too.
 STOPPABLE = IN_HAND - {S.ASSIGNED}
 VERBS: Mapping[TaskEvent, str] = {
@@ -79,16 +74,6 @@ def edit_refusal(task: str, status: TaskStatus) -> GitWorkerError | None:
         f"task {task} {status_words(status)}, so it cannot be edited",
         f"git worker task restart {task}",
         code="moved_on",
-    )
-
-
-def own_edit_refusal(task: str, actor: str, fields: Mapping[str, object]) -> GitWorkerError | None:
-    """Return why a worker cannot make an edit of the task that it has itself, or None."""
-    if not any(fields.get(name) is not None for name in OF_THE_ORDER):
-        return None
-    return Refused(
-        f"worker {actor} has task {task} and cannot change its own order, tests or limits",
-        code="not_allowed",
     )
 
 

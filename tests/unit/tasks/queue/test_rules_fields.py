@@ -6,7 +6,13 @@ import pytest
 
 from gitworker.errors import Invalid
 from gitworker.model.task_spec import TaskSpec
-from gitworker.tasks.queue.rules_fields import TaskFields, with_fields
+from gitworker.tasks.queue.rules_fields import (
+    OF_THE_ORDER,
+    TaskFields,
+    changed_fields,
+    own_edit_refusal,
+    with_fields,
+)
 
 SPEC = TaskSpec("a", title="T", timeout_s=9, agent="claude", test_commands=("make",))
 
@@ -35,3 +41,14 @@ def test_values_that_no_task_can_have(fields: dict[str, Any], message: str) -> N
     """A value out of bounds is refused with the name of its field."""
     with pytest.raises(Invalid, match=message):
         with_fields(SPEC, TaskFields(**fields))
+
+
+def test_a_worker_does_not_change_its_own_order() -> None:
+    """A worker may edit the rest of its own task, but not what decides about its work."""
+    assert own_edit_refusal("t1", "auth", {"priority", "title"}) is None
+    for name in OF_THE_ORDER:
+        refusal = own_edit_refusal("t1", "auth", {"priority", name})
+        assert refusal is not None
+        assert refusal.message.startswith("worker auth has task t1 and cannot change its own")
+    changed = changed_fields(SPEC, SPEC._replace(timeout_s=None, test_commands=()))
+    assert changed == {"timeout_s", "test_commands"}

@@ -41,13 +41,3 @@ def test_facts_about_statuses() -> None:
     assert not rules.is_done_already(E.ADMIN_RESTART, S.BLOCKED)
     assert rules.frees_worker(WorkerState.FAILED)
     assert not rules.frees_worker(WorkerState.COMPLETED)
-
-
-def test_a_worker_does_not_change_its_own_order() -> None:
-    """A worker may edit the rest of its own task, but not what decides about its work."""
-    assert rules.own_edit_refusal("t1", "auth", {"priority": 1}) is None
-    for name in rules.OF_THE_ORDER:
-        refusal = rules.own_edit_refusal("t1", "auth", {name: "x"})
-        assert refusal is not None
-        assert refusal.message.startswith("worker auth has task t1 and cannot change its own")
-    assert rules.own_edit_refusal("t1", "auth", dict.fromkeys(rules.OF_THE_ORDER)) is None
