@@ -20,10 +20,12 @@ from gitworker.tasks.plan.import_plan import (
     render_imported,
 )
 from gitworker.tasks.plan.read_plan import PLAN_MAX_BYTES
-from gitworker.tasks.queue.add_task import NewTask, add_task
+from gitworker.tasks.plan.rules_import import Fate
+from gitworker.tasks.queue.add_task import NewTask, add_task, depend
 from gitworker.tasks.queue.rules_fields import TaskFields
+from gitworker.tasks.queue.rules_needs import parse_needs
 from gitworker.workers.cancel import cancel
-from gitworker.workers.task_verbs.change import restart_task
+from gitworker.workers.task_verbs.change import edit_task, restart_task
 from tests.workers.world import World, unchanged
 
 PLAN = """\
@@ -64,8 +66,31 @@ def test_a_plan_again(world: World) -> None:
         assert (styles.title, styles.position, form.text) == ("Styles", 1, "Two fields.")
         assert form.plan_source == str(world.root.parent / "plan.md")
     found = load(world, changed.replace(" (needs: form)", ""))
-    assert json_imported(found)["updated"] == ["styles"]
+    assert json_imported(found)["updated"] == []
+    found = load(world, changed.replace("- [ ] form", "- [x] form"))
+    assert json_imported(found)["updated"] == ["styles", "docs"]
     assert world.task("styles").status == "READY"
+
+
+def test_changes_by_hand_stay(world: World) -> None:
+    """An import again keeps the text and the dependencies that the plan does not name."""
+    plan = "- [ ] form: Build the form\n- [ ] cap: Cap\n"
+    load(world, plan)
+    edit_task(world.session(), "form", TaskFields(text="A long text", priority=7))
+    depend(world.session(), "form", parse_needs(["cap"]))
+    assert json_imported(load(world, plan))["unchanged"] == ["form", "cap"]
+    assert load(world, plan.replace("Build", "Make")).with_fate(Fate.UPDATED) == ("form",)
+    with world.session().store.read() as reader:
+        spec = find_task_spec(reader, "form")
+        assert spec is not None
+        assert (spec.title, spec.text, spec.priority) == ("Make the form", "A long text", 7)
+        assert [need.task for need in needs_of(reader, "form")] == ["cap"]
+    with unchanged(world, "cyclic_dependency"):
+        load(world, plan.replace("Cap", "Cap (needs: form)"))
+    found = load(world, '{"id": "form", "title": "Make the form", "needs": []}', "plan.jsonl")
+    assert found.with_fate(Fate.UPDATED) == ("form",)
+    with world.session().store.read() as reader:
+        assert needs_of(reader, "form") == []
 
 
 def test_a_plan_of_a_worker(world: World) -> None:

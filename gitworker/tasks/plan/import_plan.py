@@ -188,7 +188,7 @@ def _bring(
         raise refusal
     wanted = wanted_spec(old, task, source=fresh.plan_source, position=fresh.position)
     needs = needs_of(writer, task.id)
-    same_needs = set(needs) == set(task.needs)
+    same_needs = not task.names_needs or set(needs) == set(task.needs)
     if wanted == old and same_needs:
         return Fate.UNCHANGED
     status = require_stored_task(writer, task.id).status
@@ -201,7 +201,8 @@ def _bring(
             found = require_open(writer, str(wanted.workstream_id))
             require_may_join(writer, found, require_stored_task(writer, task.id))
         update_task_spec(writer, wanted)
-        change_needs(writer, task.id, task.needs)
+        if task.names_needs:
+            change_needs(writer, task.id, task.needs)
     return fate
 
 

@@ -103,7 +103,11 @@ def require_sound(
             if need.task not in line_of and need.task not in known:
                 raise at_line(task.line, f"{task.id} needs {need.task}, and there is no such task")
     graph = {task: [need.task for need in found] for task, found in needs.items()}
-    graph |= {task.id: [need.task for need in task.needs] for task in tasks}
+    graph |= {
+        task.id: [need.task for need in task.needs]
+        for task in tasks
+        if task.names_needs or task.id not in graph
+    }
     cycle = find_cycle(graph)
     if cycle is not None:
         refusal = cycle_refusal(cycle)

@@ -67,7 +67,7 @@ def _task(issue: dict[str, Any]) -> PlannedTask:
         {
             "id": _id(issue["number"]), "title": str(issue["title"]),
             "text": "\n\n".join(filter(None, (str(issue["title"]), body, str(issue["url"])))),
-            "needs": [_id(number) for number in needs],
+            "needs": [_id(number) for number in needs] or None,
         },
     )  # fmt: skip
 

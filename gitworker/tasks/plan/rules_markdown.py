@@ -132,7 +132,7 @@ def _values(item: _Item) -> dict[str, Any]:
     text = dedent("\n".join(lines)).strip("\n").rstrip()
     if not fields["title"] and not text:
         raise at_line(item.line, "the item has no title")
-    return {**fields, "text": text}
+    return fields | ({"text": text} if text else {})  # without one a known task keeps its own
 
 
 def _without_fields(line: int, words: str) -> tuple[str, dict[str, Any]]:

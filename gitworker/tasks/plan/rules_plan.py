@@ -33,12 +33,16 @@ WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 class PlannedTask(NamedTuple):
-    """A task of a plan, and the line on which it begins."""
+    """A task of a plan, and the line on which it begins.
+
+    Without `names_needs` the plan says nothing about its needs.
+    """
 
     line: int
     id: TaskId
     fields: TaskFields
     needs: tuple[Need, ...]
+    names_needs: bool = True
 
 
 def planned_task(line: int, values: Mapping[str, Any]) -> PlannedTask:
@@ -124,7 +128,8 @@ def _task(line: int, values: Mapping[str, Any]) -> PlannedTask:
             fields["verification_type"] = _verify(value)
     needs = values.get("needs")
     words = [] if needs is None else _texts("needs", needs)
-    return PlannedTask(line, id_of(values), TaskFields(**fields), parse_needs(words))
+    found = parse_needs(words)
+    return PlannedTask(line, id_of(values), TaskFields(**fields), found, needs is not None)
 
 
 def _text(key: str, value: object) -> str:

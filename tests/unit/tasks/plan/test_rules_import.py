@@ -86,3 +86,7 @@ def test_needs_of_a_plan() -> None:
     with pytest.raises(Refused, match="line 1: tasks would wait for each other: old needs a") as c:
         require_sound([one, two], {"old"}, {"old": [Need("a")]})
     assert c.value.code == "cyclic_dependency"
+    with pytest.raises(Refused, match="line 2: tasks would wait for each other"):
+        require_sound([one, two], {"a", "b", "old"}, {"b": [Need("a")]})
+    emptied = planned_task(2, {"id": "b", "needs": []})
+    require_sound([one, emptied], {"a", "b", "old"}, {"b": [Need("a")]})
