@@ -35,6 +35,7 @@ _NAMES = "|".join(sorted(map(re.escape, FIELD_KEYS)))
 _FIELDS = re.compile(rf"\(\s*(?:{_NAMES})\s*:", re.IGNORECASE)
 _NEXT_FIELD = re.compile(r";(?=\s*[A-Za-z_-]+\s*:)")  # another `;` belongs to a command
 _LAST_GROUP = re.compile(r"\(\s*([A-Za-z_-]+)\s*:[^()]*\)\.?$")
+_LINE_KEY = re.compile(r"\s*([A-Za-z_-]+)\s*:(?![:/])")
 NEARLY = 0.8  # how alike a word and the name of a field are
 REPEATED = frozenset({*LISTS, "needs"})
 BULLETS = ("-", "*", "+")
@@ -129,6 +130,8 @@ def _values(item: _Item) -> dict[str, Any]:
         number += 1
         _set(fields, number, *field)
         lines.pop(0)
+    if lines:
+        _require_no_typo(number + 1, _LINE_KEY.match(lines[0]))
     text = dedent("\n".join(lines)).strip("\n").rstrip()
     if not fields["title"] and not text:
         raise at_line(item.line, "the item has no title")
@@ -140,7 +143,7 @@ def _without_fields(line: int, words: str) -> tuple[str, dict[str, Any]]:
     fields: dict[str, Any] = {}
     begin = _FIELDS.search(words)
     if begin is None:
-        _require_no_typo(line, words)
+        _require_no_typo(line, _LAST_GROUP.search(words))
         return words, fields  # any other text in parentheses belongs to the title
     start = begin.start()
     if _closing(words, start) not in (None, len(words) - 1) or not words.endswith(")"):
@@ -167,16 +170,16 @@ def _closing(words: str, start: int) -> int | None:
     return None
 
 
-def _require_no_typo(line: int, words: str) -> None:
-    """Raise Invalid if the words end with what is meant as fields, by a name that is nearly one."""
-    last = _LAST_GROUP.search(words)
-    near = get_close_matches(last[1].lower(), FIELD_KEYS, 1, NEARLY) if last else []
-    if last and near:
-        raise at_line(line, f"{ascii(last[1])[:40]} is not a field; did you mean {near[0]}?")
+def _require_no_typo(line: int, found: re.Match[str] | None) -> None:
+    """Raise Invalid if a word is meant as the name of a field, because it is nearly one."""
+    near = get_close_matches(found[1].lower(), FIELD_KEYS, 1, NEARLY) if found else []
+    if found and near:
+        raise at_line(line, f"{ascii(found[1])[:40]} is not a field; did you mean {near[0]}?")
 
 
 def _field(line: str) -> tuple[str, str] | None:
     key, colon, value = line.strip().partition(":")
+    key = key.lower()
     return (key, value.strip()) if colon and key in FIELD_KEYS else None
 
 

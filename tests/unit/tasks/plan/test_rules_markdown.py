@@ -61,6 +61,15 @@ def test_a_plan() -> None:
     assert parse_markdown("words\n\n* no box\n") == []
 
 
+def test_lines_of_fields_and_prose() -> None:
+    """The name of a field may have capitals; a line that only looks like one is text."""
+    (task,) = parse_markdown("- [ ] a: A\n  Needs: b\n  Note: needs: c\n  need: d")
+    assert [need.task for need in task.needs] == ["b"]
+    assert task.fields.text == "Note: needs: c\nneed: d"
+    (task,) = parse_markdown("- [ ] a: A\n  paths::of(x) must work")
+    assert task.fields.text == "paths::of(x) must work"
+
+
 @pytest.mark.parametrize(
     ("front", "workstream"),
     [
@@ -83,6 +92,8 @@ def test_front_matter_names_the_workstream(front: str, workstream: str | None) -
         ("- [ ] a\n\n- [ ]\n", "line 3: the item has no title"),
         ("- [ ] a (needs: b; when: now)", "line 1: 'when' is not a field"),
         ("- [ ] a (need: b)", "line 1: 'need' is not a field; did you mean needs?"),
+        ("- [ ] a: A\n  need: b", "line 2: 'need' is not a field; did you mean needs?"),
+        ("- [ ] a: A\n  Test: x\n  tests: y", "line 3: 'tests' is not a field; did you mean test?"),
         ("- [ ] a (needs: b) and more", "line 1: fields in parentheses must be one group"),
         ("- [ ] a (needs: b).", "line 1: fields in parentheses must be one group"),
         ("- [ ] a (needs: b) (priority: 3)", "line 1: fields in parentheses must be one group"),
