@@ -68,6 +68,19 @@ def test_dependents_on_handed_in_work(world: World) -> None:
     assert spawned.base == world.tip("auth/form"), "it is stacked on the work that it needs"
 
 
+def test_a_second_task_to_stack_on(world: World) -> None:
+    """A task that is stacked on one other gets no second one by another call."""
+    add(world, "form")
+    add(world, "colours")
+    add(world, "styles", "form:done")
+    with unchanged(world, kind=Invalid) as caught:
+        depend(world.session(), "styles", parse_needs(["colours:done"]))
+    assert "stacked on one other task at most, here on form and colours" in caught.value.message
+    depend(world.session(), "styles", parse_needs(["form"]))
+    changed = depend(world.session(), "styles", parse_needs(["colours:done"]))
+    assert sorted(waits_for(changed)) == ["colours", "form"]
+
+
 def test_ids_are_made_of_the_words(world: World) -> None:
     """A task without an id gets one of its title or text; without both it is refused."""
     assert add(world, None, text="Build the login form").task == "build-the-login-form"

@@ -36,6 +36,7 @@ from gitworker.tasks.queue.rules_needs import (
     need_refusal,
     need_text,
     needs_refusal,
+    require_one_stack,
 )
 from gitworker.tasks.rules_task_id import free_task_id, slug_of, two_words
 from gitworker.tasks.rules_task_list import json_blocked_by
@@ -127,7 +128,7 @@ def depend(
     """Let a task wait for others as well; with `drop`, let it wait for them no longer.
 
     A READY task with a new open dependency is not started until it is satisfied. Raises as
-    `add_task`, and Refused for a task that has started.
+    `add_task`, Invalid for a second task to stack on, and Refused for a task that has started.
     """
     with session.store.write() as writer:
         stored = require_task(writer, task)
@@ -140,6 +141,8 @@ def depend(
                 known.pop(need.task, None)
             else:
                 known[need.task] = need
+        if not drop:
+            require_one_stack(known.values())
         set_needs(writer, task, tuple(known.values()))
         require_one_target(writer, task)
         promote_if_free(writer, task, actor=session.actor)

@@ -31,13 +31,18 @@ def parse_needs(texts: Iterable[str]) -> tuple[Need, ...]:
                 need = _need(word.strip())
                 if found.setdefault(need.task, need) != need:
                     raise Invalid(f"{need.task} is needed twice: until it has landed or is done")
-    stacked = [need.task for need in found.values() if need.until == DONE]
+    require_one_stack(found.values())
+    return tuple(found.values())
+
+
+def require_one_stack(needs: Iterable[Need]) -> None:
+    """Raise Invalid for two tasks to stack on."""
+    stacked = [need.task for need in needs if need.until == DONE]
     if len(stacked) > 1:
         raise Invalid(
             f"a task is stacked on one other task at most, here on {' and '.join(stacked)}",
             f"git worker task add -h   # leave out ':done' for all but one: {stacked[0]}:done",
         )
-    return tuple(found.values())
 
 
 def need_text(need: Need) -> str:
