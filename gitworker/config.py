@@ -90,6 +90,8 @@ ROOMS = (
 # A file that is read from the target cannot name the target, and a commit sends nothing anywhere.
 NOT_IN_FILE = ("target", "notify_urls", "fleet_push_commits")
 SECRET = frozenset({"notify.urls"})  # only the scheme of each value is shown
+NUMBER_MAX = 10**9
+BYTES_MAX = 10**15
 AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"
 HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
@@ -260,6 +262,9 @@ def _checked(name: str, value: object, origin: str) -> object:
     """Return a value of the right type; raise Invalid if it is out of range."""
     if isinstance(value, int) and value < 0:
         raise InvalidSetting(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
+    most = BYTES_MAX if name.endswith("_bytes") else NUMBER_MAX
+    if isinstance(value, int) and value > most:
+        raise InvalidSetting(f"{origin}: {key_of(name)} is {value}; it can be {most} at most")
     if isinstance(value, tuple) and any("\0" in item for item in value):
         raise InvalidSetting(f"{origin}: {key_of(name)} has a NUL byte")
     if name == "agents_limits" and isinstance(value, tuple):

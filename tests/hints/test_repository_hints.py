@@ -228,7 +228,7 @@ def gone(world: World) -> None:
 
 def no_room(world: World) -> None:
     """Ask for more free space than any disk has."""
-    world.git("config", "worker.worktree.spare-bytes", str(1 << 60))
+    world.git("config", "worker.worktree.spare-bytes", str(10**15))
 
 
 def other_link(world: World) -> None:

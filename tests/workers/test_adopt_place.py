@@ -124,7 +124,7 @@ def test_a_failing_hook_of_the_users(world: World) -> None:
 def test_no_room(world: World) -> None:
     """A branch whose files do not fit on the disk is refused before anything is made."""
     world.git("branch", "feature")
-    world.git("config", "worker.worktree.spare-bytes", str(1 << 60))
+    world.git("config", "worker.worktree.spare-bytes", str(10**15))
     with kept(world, "disk_space"):
         take(world, "feature")
 

@@ -14,7 +14,7 @@ from tests.workers.world import World, kept
 def test_no_room(world: World) -> None:
     """A worktree that would leave too little free is refused, and nothing of it is left."""
     world.spawn("first", "t1")
-    world.git("config", "worker.worktree.spare-bytes", str(1 << 60))
+    world.git("config", "worker.worktree.spare-bytes", str(10**15))
     with kept(world, "disk_space", Refused):
         world.spawn("auth", "login")
     world.git("config", "worker.worktree.spare-bytes", "0")
@@ -25,7 +25,7 @@ def test_the_pool_needs_room_too(world: World) -> None:
     """Nothing is parked on a full disk; a worktree that is parked already can be taken."""
     world.git("config", "worker.worktree.pool", "1")
     keep_pool(world.session())
-    world.git("config", "worker.worktree.spare-bytes", str(1 << 60))
+    world.git("config", "worker.worktree.spare-bytes", str(10**15))
     world.spawn("auth", "login")
     with pytest.raises(Refused):
         keep_pool(world.session())
