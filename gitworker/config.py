@@ -154,6 +154,14 @@ def setting_names() -> list[str]:
     return [name for name in Settings._fields if name not in NOT_SETTINGS]
 
 
+def is_list(key: str) -> bool:
+    """Return whether a key of git config is that of a list; its values in one scope are joined."""
+    return any(
+        config_key(name) == key and isinstance(Settings._field_defaults[name], tuple)
+        for name in setting_names()
+    )
+
+
 def find_setting(text: str) -> str | None:
     """Return the field that a key means, with or without `worker.`, `-` or `_`, in any case."""
     key = text.lower().removeprefix("worker.").replace("-", "_")

@@ -7,6 +7,7 @@ from gitworker.config import (
     FILE_NAME,
     Settings,
     config_key,
+    is_list,
     key_of,
     parse_value,
     read_file,
@@ -104,10 +105,13 @@ def effective_settings(sources: Sources) -> SettingList:
 
 
 def find_config(config: Sequence[ConfigValue], name: str) -> ConfigValue | None:
-    """Return the entry of git config that sets a field, if any."""
+    """Return the entry of git config that sets a field, if any; of a list with all its values."""
     key = config_key(name)
     found = [one for one in config if one.key == key and one.scope != IGNORED_SCOPE]
-    return found[-1] if found else None
+    if not found or not is_list(key):
+        return found[-1] if found else None
+    last = found[-1]
+    return last._replace(text="\n".join(one.text for one in found if one.scope == last.scope))
 
 
 def unset_command(entry: ConfigValue) -> str:

@@ -89,3 +89,15 @@ def test_a_damaged_worktree_that_git_does_not_name(tmp_path: Path) -> None:
     failed = failure_of(("config",), done)
     assert str(admin_dir) in failed.message
     assert failed.hint == f"git -C {tmp_path}/repo worker fsck --repair"
+
+
+def test_several_values_of_a_list(repo: Repo) -> None:
+    """All values of a list count that its last scope gives; of another key the last one does."""
+    for command in ("make a", "make b"):
+        repo.git("config", "--add", "worker.verify.commands", command)
+        repo.git("config", "--add", "worker.merge.remote", command)
+    opening = ask(require_repository(str(repo.root), {}), {})
+    found = opening.settings()
+    opening.abandon()
+    assert found["worker.verify.commands"] == "make a\nmake b"
+    assert found["worker.merge.remote"] == "make b"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.config import FILE_NAME
+from gitworker.config import FILE_NAME, is_list
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import ref_of, short_name
@@ -60,16 +60,23 @@ class OpeningAnswers:
     def settings(self) -> dict[str, str]:
         """Return git's settings as git itself resolves them: the last value of each key.
 
-        gitworker's own keys apply to the whole repository. A `worker.…` key of a single worktree is
-        ignored: an agent could use it to turn off the review of its own work.
+        Of a list of ours all values of the last scope count, one on each line. gitworker's own keys
+        apply to the whole repository. A `worker.…` key of a single worktree is ignored: an agent
+        could use it to turn off the review of its own work.
         """
-        found = {}
+        found: dict[str, str] = {}
+        scopes: dict[str, str] = {}
         fields = self._answer(self._config, CONFIG).text.split("\0")
         for scope, entry in zip(fields[::2], fields[1::2], strict=False):
             key, separator, value = entry.partition("\n")
             if scope == WORKTREE_SCOPE and key.startswith(OURS):
                 continue
-            found[key] = value if separator else "true"  # a key alone is true (git-config(1))
+            value = value if separator else "true"  # a key alone is true (git-config(1))
+            if key.startswith(OURS):
+                is_more = scopes.get(key) == scope and is_list(key)  # by `git config --add`
+                value = f"{found[key]}\n{value}" if is_more else value
+                scopes[key] = scope
+            found[key] = value
         return found
 
     def target(self, names: Sequence[str], *, reads_settings: bool = True) -> TargetAnswer:

@@ -128,3 +128,13 @@ def test_a_value_of_the_command_line() -> None:
     (error,) = settings("", ("command", "worker.gc.days", "soon")).errors
     assert error.message == "git config, command: gc.days is 'soon', not a whole number"
     assert error.hint.startswith("unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS ")
+
+
+def test_several_values_of_a_list() -> None:
+    """All values of the last scope make a list; of another setting the last one counts."""
+    first, second = (("local", "worker.verify.commands", text) for text in ("make a", "make b"))
+    other = ("global", "worker.verify.commands", "make c")
+    found = settings("", other, first, second)
+    assert shown(found, "verify.commands") == ("make a; make b", "git config, local")
+    windows = (("local", "worker.merge.window", text) for text in ("3", "4"))
+    assert shown(settings("", *windows), "merge.window") == ("4", "git config, local")
