@@ -58,8 +58,9 @@ def stranger_refusal(known: TaskSpec, wanted: TaskSpec, line: int) -> GitWorkerE
 
     A plan may be renamed: a task with the same title or the same text is the same.
     """
-    same = known.plan_source == wanted.plan_source or known.title == wanted.title
-    if same or (known.text and known.text == wanted.text):
+    same_title = known.title and known.title == wanted.title
+    same_text = known.text and known.text == wanted.text
+    if known.plan_source == wanted.plan_source or same_title or same_text:
         return None
     owner = f"the plan {known.plan_source}" if known.plan_source else "no plan"
     return Refused(

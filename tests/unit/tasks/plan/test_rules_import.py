@@ -55,6 +55,8 @@ def test_other_tasks_with_the_id() -> None:
     refusal = stranger_refusal(SPEC, renamed._replace(title="U", text="y"), 3)
     assert refusal is not None
     assert refusal.message.startswith("line 3: task a exists already and is of the plan plan.md")
+    untitled = TaskSpec("a", plan_source="plan.md")
+    assert stranger_refusal(untitled, untitled._replace(plan_source="new.md"), 3) is not None
     by_hand = stranger_refusal(TaskSpec("a", title="T"), renamed._replace(title="U"), 3)
     assert by_hand is not None
     assert "is of no plan" in by_hand.message
