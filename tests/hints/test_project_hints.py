@@ -47,6 +47,7 @@ CASES = {
     ),
     "unknown": Case(_having("init"), W + "project show lost", W + "project list"),
     "task-unknown": Case(_having("init"), W + "task add a --project web", W + "project add {}"),
+    "task-no-name": Case(_having("init"), W + "task add a --project ''", W + "project list"),
     "task-archived": Case(ARCHIVED, W + "task add a --project web", W + "project resume {}"),
     "archive-default": Case(
         _having("init"), W + "project archive default", W + "project pause {}", instead=True

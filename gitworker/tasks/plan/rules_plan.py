@@ -114,7 +114,7 @@ def _task(line: int, values: Mapping[str, Any]) -> PlannedTask:
             raise Invalid(f"{ascii(key)[:40]} is not a field of a task: {', '.join(KEYS)}")
     fields: dict[str, Any] = {}
     for key, value in values.items():
-        if value is None or key in ("id", "needs"):
+        if value is None or key in ("id", "needs") or (key == "project" and value == ""):
             continue
         if key in TEXTS:
             fields[TEXTS[key]] = _text(key, value)

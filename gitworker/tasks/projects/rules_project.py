@@ -37,13 +37,17 @@ class ProjectFields(NamedTuple):
 
 def parse_project_id(text: str) -> str:
     """Return `text` as a project's id: `[a-z0-9][a-z0-9-]{0,62}`; else raise Invalid."""
-    if not text or text[0] not in LOWER or not WORKER_CHARS.issuperset(text) or len(text) > ID_MAX:
+    if not _is_project_id(text):
         raise Invalid(
             f"{ascii(text)[:80]} is not the name of a project: lower-case letters, digits and '-'"
             f" are allowed, a letter or digit first, {ID_MAX} at most",
             "git worker project add web",
         )
     return text
+
+
+def _is_project_id(text: str) -> bool:
+    return text[:1] in LOWER and WORKER_CHARS.issuperset(text) and len(text) <= ID_MAX
 
 
 def with_project_fields(project: Project, fields: ProjectFields) -> Project:
@@ -90,10 +94,13 @@ def task_refusal(
 ) -> GitWorkerError | None:
     """Return why a project takes no new tasks, or None; a `found` of None is an unknown project."""
     if found is None:
+        is_name = _is_project_id(project)
         return NotFound(
-            f"there is no project {project}: {', '.join(sorted(known))}",
-            f"git worker project add {project}", code="unknown_project",
-        )  # fmt: skip
+            f"there is no project {project if is_name else ascii(project)[:80]}:"
+            f" {', '.join(sorted(known))}",
+            f"git worker project add {project}" if is_name else "git worker project list",
+            code="unknown_project",
+        )
     if found.status is ProjectStatus.ARCHIVED:
         return Refused(
             f"project {project} is archived and takes no new tasks",

@@ -27,6 +27,11 @@ def test_all_fields() -> None:
     )  # fmt: skip
 
 
+def test_an_empty_project() -> None:
+    """An empty project is not given, so that the task keeps its own or gets the default."""
+    assert planned_task(1, {"id": "a", "project": ""}).fields == TaskFields()
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -78,6 +78,11 @@ def test_tasks_of_a_project() -> None:
     unknown = task_refusal("wab", None, ["web", "default"])
     assert unknown is not None
     assert "there is no project wab: default, web" in unknown.message
+    for bad in ("", "A B", "a" * 64):
+        unnamed = task_refusal(bad, None, ["default"])
+        assert unnamed is not None
+        assert unnamed.hint == "git worker project list"
+        assert f"there is no project {bad!r}: default" in unnamed.message
     archived = task_refusal("web", replace(WEB, status=ProjectStatus.ARCHIVED), ())
     assert archived is not None
     assert archived.code == "project_archived"
