@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gitworker.rules_text import quoted
 from gitworker.tasks.rules_task_list import Why
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _elsewhere(found: Sequence[Place], required: Sequence[str]) -> Why:
         f"it requires {capabilities_text(required)}" if required else "its agent runs only there"
     )
     if not found:
-        options = "".join(f" --capability {one}" for one in required)
+        options = "".join(f" --capability {quoted(one)}" for one in required)
         words = f"no machine of the fleet can run it: {reason}"
         return Why(words, f"git worker fleet edit{options}")
     names = " or ".join(f"{one.name} (silent)" if one.is_silent else one.name for one in found)

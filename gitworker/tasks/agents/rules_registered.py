@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.errors import Invalid
 from gitworker.model.agent import AgentState
 from gitworker.model.ids import ALNUM, TASK_CHARS
+from gitworker.rules_text import quoted
 from gitworker.tasks.agents.rules_places import capabilities_text
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def unfit_words(*, required: Sequence[str], wish: str | None) -> tuple[str, str]
         wants.append(f"requires {capabilities_text(required)}")
     if not wants:
         wants.append("has no agent on a machine that is in the fleet")
-    options = "".join(f" --capability {one}" for one in required)
-    kind = wish or "'<type>'"
+    options = "".join(f" --capability {quoted(one)}" for one in required)
+    kind = quoted(wish) if wish else "'<type>'"
     return (
         f"no registered agent can take it: it {' and '.join(wants)}",
         f"git worker agent add --type {kind}{options} <name>",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import parse_workstream_id
 from gitworker.model.task import VerificationType
+from gitworker.tasks.agents.rules_registered import parse_capabilities
 from gitworker.tasks.rules_task_text import parse_task_text
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def with_fields(spec: TaskSpec, fields: TaskFields) -> TaskSpec:
                 raise Invalid(f"{_shown(name)}: a text is empty")
     if "text" in given:
         given["text"] = parse_task_text(given["text"])
+    if "capabilities" in given:
+        given["capabilities"] = parse_capabilities(given["capabilities"])
     changed = spec._replace(**given)
     if changed.workstream_id:
         parse_workstream_id(changed.workstream_id)

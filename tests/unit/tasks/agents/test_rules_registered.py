@@ -42,6 +42,8 @@ def test_words_about_a_task_that_no_agent_fits() -> None:
         "no registered agent can take it: it names the agent codex",
         "git worker agent add --type codex <name>",
     )
+    _, command = unfit_words(required=("a; b",), wish="x y")
+    assert command == "git worker agent add --type 'x y' --capability 'a; b' <name>"
     assert unfit_words(required=("sql", "web"), wish=None) == (
         "no registered agent can take it: it requires the capabilities sql, web",
         "git worker agent add --type '<type>' --capability sql --capability web <name>",

@@ -21,6 +21,8 @@ def test_values_replace_values() -> None:
     """A given value replaces the old one; zero seconds and an empty agent mean none."""
     assert with_fields(SPEC, TaskFields()) == SPEC
     found = with_fields(SPEC, TaskFields(text="café".encode(), priority=-5, timeout_s=0, agent=""))
+    wanted = with_fields(SPEC, TaskFields(capabilities=("gpu, sql", "gpu")))
+    assert wanted.capabilities == ("gpu", "sql")
     assert found == SPEC._replace(text="café", priority=-5, timeout_s=None, agent=None)
 
 
@@ -34,6 +36,7 @@ def test_values_replace_values() -> None:
         ({"agent": "\udcff"}, "agent is not valid UTF-8"),
         ({"paths": ("src", " ")}, "paths: a text is empty"),
         ({"test_commands": ("\udcff",)}, "test commands is not valid UTF-8"),
+        ({"capabilities": ("a b; rm -rf",)}, "'a b; rm -rf' is not a capability"),
         ({"text": b"\xff"}, "text must be UTF-8"),
     ],
 )
