@@ -21,7 +21,6 @@ else:
     TextType = click.ParamType  # generic only since click 8.4
 
 NUMBER_MAX = 10**9
-TOKENS_MAX = 10**15
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -102,22 +101,12 @@ class Tokens(TextType):
     """A number of tokens: 1500, 500k, 2M."""
 
     name = "tokens"
-    units = MappingProxyType({"k": 1000, "m": 10**6, "g": 10**9})
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raise Invalid for another text."""
-        digits = value.replace("_", "").replace(",", "").lower()
-        unit = self.units.get(digits[-1:], 1)
-        try:
-            number = float(digits.rstrip("kmg")) * unit
-        except ValueError:
-            number = -1
-        if not 0 <= number <= TOKENS_MAX or number != int(number):
-            raise Invalid(
-                f"{ascii(value)[:40]} is not a number of tokens, such as 1500, 500k or 2M",
-                code="usage",
-            )
-        return int(number)
+        from gitworker.model.tokens.budget import parse_tokens  # 1 ms, only for a budget
+
+        return parse_tokens(value)
 
 
 class Seconds(click.FloatRange):

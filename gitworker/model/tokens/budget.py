@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gitworker.errors import Invalid
+
 CODE = "budget_exhausted"
+TOKENS_MAX = 10**15
+UNITS = {"k": 1000, "m": 10**6, "g": 10**9}
 
 
 class Spent(NamedTuple):
@@ -12,6 +16,20 @@ class Spent(NamedTuple):
 
     words: str
     command: str
+
+
+def parse_tokens(text: str) -> int:
+    """Return the number of a text such as 1500, 500k or 2M; raise Invalid for another text."""
+    digits = text.strip().replace("_", "").replace(",", "").lower()
+    try:
+        number = float(digits.rstrip("kmg")) * UNITS.get(digits[-1:], 1)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= TOKENS_MAX or number != int(number):
+        raise Invalid(
+            f"{ascii(text)[:40]} is not a number of tokens, such as 1500, 500k or 2M", code="usage"
+        )
+    return int(number)
 
 
 def spent_task(task: str, used: int, budget: int | None) -> Spent | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.model.ids import TaskId, parse_task_id, parse_workstream_id
+from gitworker.model.tokens.budget import parse_tokens
 from gitworker.tasks.queue.rules_fields import VERIFY_WORDS, TaskFields
 from gitworker.tasks.queue.rules_needs import parse_needs
 from gitworker.tasks.rules_task_id import slug_of
@@ -119,7 +120,8 @@ def _task(line: int, values: Mapping[str, Any]) -> PlannedTask:
         if key in TEXTS:
             fields[TEXTS[key]] = _text(key, value)
         elif key in NUMBERS:
-            fields[NUMBERS[key]] = _number(key, value)
+            is_budget = key == "budget" and isinstance(value, str)
+            fields[NUMBERS[key]] = parse_tokens(value) if is_budget else _number(key, value)
         elif key in FLAGS:
             fields[FLAGS[key]] = _flag(key, value)
         elif key in LISTS:

@@ -2,7 +2,23 @@
 
 import pytest
 
-from gitworker.model.tokens.budget import Spent, spent_project, spent_task
+from gitworker.errors import Invalid
+from gitworker.model.tokens.budget import Spent, parse_tokens, spent_project, spent_task
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("1,500", 1500), ("500k", 500_000), ("1.5M", 1_500_000), ("2g", 2 * 10**9)]
+)
+def test_numbers_of_tokens(text: str, number: int) -> None:
+    """A number may have separators and one unit."""
+    assert parse_tokens(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "k", "much", "-1", "nan", "inf", "0.5", "2000000g"])
+def test_other_texts_are_no_numbers_of_tokens(text: str) -> None:
+    """A text that is no whole number within bounds is refused."""
+    with pytest.raises(Invalid, match="is not a number of tokens"):
+        parse_tokens(text)
 
 
 @pytest.mark.parametrize(("used", "budget"), [(0, None), (10**9, None), (999, 1000)])

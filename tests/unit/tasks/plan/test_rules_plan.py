@@ -18,12 +18,13 @@ def test_all_fields() -> None:
         "id": 12, "title": "T", "text": "x", "needs": ["a", "b:done"], "priority": "-5",
         "retries": 1, "verify": "qa", "approval": "no", "critical": True, "test": "make",
         "accept": ["one", "two"], "context": "c", "path": "src", "timeout": 9, "agent": None,
+        "budget": "1.5k",
     }  # fmt: skip
     task = planned_task(3, values)
     assert (task.id, task.line, task.needs) == ("12", 3, (Need("a"), Need("b", "done")))
     assert task.fields == TaskFields(
         "T", "x", -5, VerificationType.QA_AGENT, 1, False, ("one", "two"), ("make",), ("c",),
-        ("src",), 9, None, True,
+        ("src",), 9, None, True, budget_tokens=1500,
     )  # fmt: skip
 
 
@@ -41,6 +42,8 @@ def test_an_empty_project() -> None:
         ({"id": "a", "needs": {"b": 1}}, "needs must be a text or a list"),
         ({"id": "a", "priority": 1.5}, "priority must be a whole number"),
         ({"id": "a", "priority": "9" * 12}, "priority must be a whole number"),
+        ({"id": "a", "budget": "much"}, "'much' is not a number of tokens"),
+        ({"id": "a", "budget": 1.5}, "budget must be a whole number"),
         ({"id": "a", "approval": "maybe"}, "approval must be yes or no"),
         ({"id": "a", "verify": "luck"}, "verify must be one of auto, qa, human"),
         ({"id": "a", "verify": 1}, "verify must be one of"),
