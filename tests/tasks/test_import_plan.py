@@ -205,12 +205,31 @@ def test_yaml(world: World) -> None:
         ("- id: a\n  name: b\n", "line 1: 'name' is not a field"),
         ("- id: !!python/object:os.system a\n", "line 1: "),
         ("- id: a\n- title: 2024-02-30\n", "line 2: day is out of range"),
+        ("- id: a\n  title: A\n  title: B\n", "line 3: 'title' is given twice"),
+        ("tasks:\n- id: a\ntasks:\n- id: b\n", "line 3: 'tasks' is given twice"),
+        ("- id: a\n  [1]: b\n", "line 2: "),
         ("a: \x01", "line 1: this is not YAML"),
         ("", "the plan has no open task"),
     ):
         with unchanged(world, "bad_plan", Invalid) as caught:
             load(world, bad, "p.yml")
         assert caught.value.message.startswith(message), bad
+
+
+def test_yaml_keeps_the_words(world: World) -> None:
+    """Ids, dependencies and commands are read as they are written; null is not a workstream."""
+    pytest.importorskip("yaml")
+    text = (
+        "workstream: null\ntasks:\n- id: 010\n  test: [true, make 1]\n  context: 1.50\n"
+        "- id: b\n  needs: [010]\n  workstream: ~\n"
+    )
+    assert load(world, text, "p.yaml").tasks == ("010", "b")
+    assert world.query("SELECT COUNT(*) FROM workstreams") == [(0,)]
+    with world.session().store.read() as reader:
+        spec = find_task_spec(reader, "010")
+        assert spec is not None
+        assert (spec.test_commands, spec.attached_context) == (("true", "make 1"), ("1.50",))
+        assert [need.task for need in needs_of(reader, "b")] == ["010"]
 
 
 def test_yaml_without_its_package(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def _text(key: str, value: object) -> str:
 def _texts(key: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    if isinstance(value, list) and all(isinstance(one, str | int) for one in value):
+    if isinstance(value, list) and all(type(one) in (str, int) for one in value):
         return tuple(str(one) for one in value)
     raise Invalid(f"{key} must be a text or a list of texts")
 

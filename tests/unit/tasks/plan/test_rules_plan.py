@@ -39,6 +39,7 @@ def test_an_empty_project() -> None:
         ({"id": "a", "name": 1}, "'name' is not a field of a task"),
         ({"id": True}, "id must be a text"),
         ({"id": "a", "title": 3}, "title must be a text"),
+        ({"id": "a", "test": [True]}, "test must be a text or a list of texts"),
         ({"id": "a", "needs": {"b": 1}}, "needs must be a text or a list"),
         ({"id": "a", "priority": 1.5}, "priority must be a whole number"),
         ({"id": "a", "priority": "9" * 12}, "priority must be a whole number"),
@@ -74,6 +75,7 @@ def test_json_lines() -> None:
     ("text", "message"),
     [
         ('{"id": "a"}\n{"id": ', "line 2: this is not JSON"),
+        ('{"id": "a", "title": "A", "title": "B"}', "line 1: 'title' is given twice"),
         ("[1]", "line 1: a line must be one object"),
         ("[" * 100_000, "line 1: this is not JSON"),
         ('{"id": "a", "title": 1}', "line 1: title must be a text"),
