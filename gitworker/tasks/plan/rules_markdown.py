@@ -36,6 +36,7 @@ _FIELDS = re.compile(rf"\(\s*(?:{_NAMES})\s*:", re.IGNORECASE)
 _NEXT_FIELD = re.compile(r";(?=\s*[A-Za-z_-]+\s*:)")  # another `;` belongs to a command
 _LAST_GROUP = re.compile(r"\(\s*([A-Za-z_-]+)\s*:[^()]*\)\.?$")
 _LINE_KEY = re.compile(r"\s*([A-Za-z_-]+)\s*:(?![:/])")
+_MARKED = re.compile(r"(\*+|_+|`+)(.+)\1")
 NEARLY = 0.8  # how alike a word and the name of a field are
 REPEATED = frozenset({*LISTS, "needs"})
 BULLETS = ("-", "*", "+")
@@ -67,7 +68,7 @@ def parse_markdown(text: str) -> list[PlannedTask]:
 
 def _workstream(text: str) -> str | None:
     """Return the workstream that the front matter names: `workstream: NAME` between two `---`."""
-    head, *lines = [line.rstrip() for line in text.removeprefix("\ufeff").splitlines()] or [""]
+    head, *lines = [line.rstrip() for line in _lines(text)]
     if head != RULE or RULE not in lines:
         return None
     for line in lines[: lines.index(RULE)]:
@@ -75,6 +76,10 @@ def _workstream(text: str) -> str | None:
         if key.strip() == "workstream" and colon:
             return value.strip().strip("'\"")
     return None
+
+
+def _lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
 
 
 def _ticked_id(item: _Item, values: dict[str, Any]) -> str:
@@ -89,7 +94,7 @@ def _items(text: str) -> list[_Item]:
     found: list[_Item] = []
     below: list[str] | None = None  # of the item at hand; None outside one
     fence = ""
-    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         if fence:
             fence = "" if line.startswith(fence) else fence
             continue
@@ -121,7 +126,7 @@ def _values(item: _Item) -> dict[str, Any]:
     head, colon, title = words.partition(":")
     name = head.strip().strip(MARKS)
     if colon and name and TASK_CHARS.issuperset(name):
-        fields |= {"id": name, "title": title.strip().strip(MARKS).strip()}
+        fields |= {"id": name, "title": _unmarked(head.strip(), title.strip())}
     else:
         fields["title"] = words
     text, number = "", item.line
@@ -136,6 +141,17 @@ def _values(item: _Item) -> dict[str, Any]:
     if not fields["title"] and not text:
         raise at_line(item.line, "the item has no title")
     return fields | ({"text": text} if text else {})  # without one a known task keeps its own
+
+
+def _unmarked(head: str, title: str) -> str:
+    """Return a title without the marks that surround it, or that begin before the id in front."""
+    opening = head[: len(head) - len(head.lstrip(MARKS))]
+    closing = opening[::-1]
+    if closing and not head.endswith(closing):  # `**id:** title` or `**id: title**`
+        is_closed = title.startswith(closing)
+        title = (title.removeprefix if is_closed else title.removesuffix)(closing).strip()
+    marked = _MARKED.fullmatch(title)
+    return title if marked is None or marked[1][0] in marked[2] else marked[2].strip()
 
 
 def _without_fields(line: int, words: str) -> tuple[str, dict[str, Any]]:

@@ -61,6 +61,26 @@ def test_a_plan() -> None:
     assert parse_markdown("words\n\n* no box\n") == []
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("a: Use `x`", "Use `x`"), ("a: `x` or `y`", "`x` or `y`"), ("a: *All of it*", "All of it"),
+        ("**a: Use `x`**", "Use `x`"), ("**a:** Use *x*", "Use *x*"), ("**a**: __T__", "T"),
+        ("`a`: T", "T"), ("a: `", "`"), ("a: **", "**"),
+    ],
+)  # fmt: skip
+def test_marks_around_a_title(words: str, title: str) -> None:
+    """Marks are removed as a pair around the whole title, or around it and the id."""
+    (task,) = parse_markdown(f"- [ ] {words}\n")
+    assert (task.id, task.fields.title) == ("a", title)
+
+
+def test_a_line_ends_by_a_newline_only() -> None:
+    """A form feed or a line separator of Unicode belongs to the text."""
+    (task,) = parse_markdown("- [ ] a: A\r\n  one\x0ctwo\u2028three\r\n  four\r\n")
+    assert task.fields.text == "one\x0ctwo\u2028three\nfour"
+
+
 def test_lines_of_fields_and_prose() -> None:
     """The name of a field may have capitals; a line that only looks like one is text."""
     (task,) = parse_markdown("- [ ] a: A\n  Needs: b\n  Note: needs: c\n  need: d")
@@ -133,7 +153,7 @@ def test_a_command_in_a_group(group: str, tests: tuple[str, ...] | None) -> None
     assert task.fields.test_commands == wanted
 
 
-@given(st.text(alphabet="-[] x\n\ta:(needs;)`1.é", max_size=80))
+@given(st.text(alphabet="-[] x\n\ta:(needs;)`*1.é\x0c\r", max_size=80))
 def test_any_text_is_a_plan_or_refused(text: str) -> None:
     """No text makes the parser fail in another way."""
     with suppress(Invalid):
