@@ -156,6 +156,11 @@ def require_person(session: Session, subject: str, hint: str) -> None:
 def missing_target(session: Session) -> Refused:
     """Return the refusal of a command that needs the target if the branch has no commit."""
     name = session.target_name
+    if session.trunk is not None:
+        return Refused(
+            f"the branch {name} of a workstream does not exist", "git worker doctor",
+            code="no_target",
+        )  # fmt: skip
     if session.git.find_oid("HEAD") is None:
         commit = "git commit --allow-empty -m Start"
         if session.repository.top is None:  # a bare one

@@ -53,6 +53,12 @@ def dead_need(world: World) -> None:
     by(*WAITING, TASK + "cancel login")(world)
 
 
+def no_workstream_branch(world: World) -> None:
+    """Delete the branch on which a task lands."""
+    by(W + "workstream create big --branch", f"{ADDED} --workstream big")(world)
+    world.git("branch", "-D", "ws/big")
+
+
 CASES = {
     "claim-of-task": Case(_working, W + "claim take login", W + "show {}"),
     "held": Case(by(ADDED, TASK + "hold login"), W + "spawn auth login", TASK + "release {}"),
@@ -97,6 +103,7 @@ CASES = {
     "cancel-late": Case(landed, TASK + "cancel login", TASK + "restart {}"),
     "skip-in-hand": Case(_working, TASK + "skip login", TASK + "cancel {}", instead=True),
     "restart-in-hand": Case(_working, TASK + "restart login", TASK + "stop {}"),
+    "no-workstream-branch": Case(no_workstream_branch, W + "spawn b login", W + "doctor"),
     "stop-queued": Case(by(ADDED), TASK + "stop login", TASK + "hold {}", instead=True),
     "skip-queued": Case(by(ADDED), TASK + "skip login", TASK + "hold {}", instead=True),
     "stop-assigned": Case(
