@@ -105,7 +105,7 @@ CASES = {
     "restart-in-hand": Case(_working, TASK + "restart login", TASK + "stop {}"),
     "no-workstream-branch": Case(no_workstream_branch, W + "spawn b login", W + "doctor"),
     "stop-queued": Case(by(ADDED), TASK + "stop login", TASK + "hold {}", instead=True),
-    "skip-queued": Case(by(ADDED), TASK + "skip login", TASK + "hold {}", instead=True),
+    "skip-queued": Case(by(ADDED), TASK + "skip login", TASK + "cancel {}", instead=True),
     "stop-assigned": Case(
         by(W + "spawn auth login"), TASK + "stop login", TASK + "why {}"
     ),

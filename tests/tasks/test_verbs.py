@@ -98,7 +98,8 @@ def test_tasks_in_the_queue(world: World, verb: object) -> None:
             stop_task(world.session(), "form", reason="no")
         else:
             skip_task(world.session(), "form")
-    assert caught.value.hint == "git worker task hold form"
+    better = "hold" if verb is stop_task else "cancel"
+    assert caught.value.hint == f"git worker task {better} form"
 
 
 def test_a_failed_task_is_restarted_with_all_retries(world: World) -> None:

@@ -84,6 +84,8 @@ def _hint(task: str, event: TaskEvent, status: TaskStatus) -> str:
         return f"git worker task cancel {task}   # or stop it, then skip it"
     if event is RESTART:
         return f"git worker task stop {task}"
+    if event is SKIP and status in QUEUED:
+        return f"git worker task cancel {task}"
     if status in QUEUED:
         return f"git worker task hold {task}"
     return f"git worker task why {task}"
