@@ -93,6 +93,11 @@ def withdrawn_since(reader: Reader, actor: str, since_ms: int) -> tuple[str, Tas
     return None if row is None else (row["id"], TaskStatus(row["status"]))
 
 
+def is_skipped(reader: Reader, task: str) -> bool:
+    """Return whether a person has completed a task without its work."""
+    return reader.row("tasks.skipped", task=task) is not None
+
+
 def due_retries(reader: Reader, now: int) -> list[str]:
     """Return the ids of the failed tasks whose back-off is over."""
     return [row["id"] for row in reader.rows("tasks.due_retries", now=now)]

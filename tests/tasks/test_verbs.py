@@ -84,6 +84,7 @@ def test_a_stop_keeps_the_work(world: World) -> None:
     assert row.reason == "waits for form (BLOCKED)"
     assert skip_task(world.session(), "form").status == "COMPLETED"
     assert skip_task(world.session(), "form").status == "COMPLETED"
+    assert why(world, "form") == "form: it was skipped: it is completed without its work"
     assert place.exists()
     assert ready(world) == ["styles"]
     assert restart_task(world.session(), "form").status == "READY"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE
+from gitworker.rules_text import count_text
 from gitworker.states.task_machine import has_ended, status_words
 from gitworker.tasks.rules_task_list import Why, is_stuck
 
@@ -37,7 +38,8 @@ class TaskFacts(NamedTuple):
     paths, `refusal` the limit that forbids its start, or the lack of an agent, `limit` the one for
     which it is paused. `lands_in` are the branch of its workstream and the workstream, if the task
     lands on that branch, which has not landed itself yet. `halt` is why its worker does not go on
-    by itself: its work came back, or its agent has ended.
+    by itself: its work came back, or its agent has ended. `is_skipped` is whether a person has
+    completed it without its work.
     """
 
     task: str
@@ -54,6 +56,7 @@ class TaskFacts(NamedTuple):
     limit: Why | None = None
     lands_in: tuple[str, str] | None = None
     halt: str = ""
+    is_skipped: bool = False
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -68,6 +71,8 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
         return Why("it is held back", f"git worker task release {facts.task}")
     if facts.limit is not None:
         return Why(f"it is paused: {facts.limit.reason}", facts.limit.command)
+    if facts.is_skipped:
+        return Why("it was skipped: it is completed without its work", None)
     if facts.lands_in is not None and facts.status is S.COMPLETED:
         branch, workstream = facts.lands_in
         words = f"it has landed on {branch}, which lands as a whole"
@@ -83,7 +88,9 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
     if facts.meets is not None:
         words = f"it waits for {facts.meets}, which is running and may change the same paths"
         return Why(words, f"git worker task show {facts.meets}")
-    queue = f"{facts.before} tasks come before it" if facts.before else "it is next"
+    comes = "comes" if facts.before == 1 else "come"
+    count = count_text(facts.before, "task")
+    queue = f"{count} {comes} before it" if facts.before else "it is next"
     return Why(f"it may start: {queue}", f"git worker spawn '<worker>' {facts.task}")
 
 

@@ -20,7 +20,7 @@ from gitworker.store.records.screens import load_worker_row
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
 from gitworker.store.scheduling.projects import find_project
-from gitworker.store.tasks import find_task
+from gitworker.store.tasks import find_task, is_skipped
 from gitworker.store.workers import find_worker_of_task
 from gitworker.tasks.admission.admit import find_start_refusal
 from gitworker.tasks.admission.overlap import Overlaps
@@ -125,6 +125,7 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
         limit=limit,
         lands_in=_lands_in(reader, stored),
         halt="" if worker is None else _find_halt(reader, worker),
+        is_skipped=has_ended(stored.status) and is_skipped(reader, task),
     )  # fmt: skip
 
 

@@ -89,6 +89,11 @@ SELECT id, status, tokens_used, budget_tokens AS budget, project_id
 FROM tasks INDEXED BY idx_tasks_over_budget
 WHERE budget_tokens IS NOT NULL AND tokens_used >= budget_tokens ORDER BY id;
 
+-- name: skipped — a task whose last step is a skip
+SELECT t.id FROM tasks AS t
+JOIN transitions AS x ON x.machine = 'task' AND x.entity_id = t.id AND x.version = t.version
+WHERE t.id = :task AND x.event = 'ADMIN_SKIP';
+
 -- name: withdrawn_since — the last task that was cancelled or skipped later than a time, by itself
 SELECT t.id, t.status FROM tasks AS t
 JOIN transitions AS x ON x.machine = 'task' AND x.entity_id = t.id AND x.version = t.version

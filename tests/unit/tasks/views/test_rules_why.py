@@ -19,6 +19,10 @@ NEXT = "git worker show w"
             TaskFacts("a", S.READY, before=3), "it may start: 3 tasks come before it",
             "git worker spawn '<worker>' a",
         ),
+        (
+            TaskFacts("a", S.READY, before=1), "it may start: 1 task comes before it",
+            "git worker spawn '<worker>' a",
+        ),
         (TaskFacts("a", S.READY, closed=Why("no money", NEXT)), "no money", NEXT),
         (TaskFacts("a", S.READY, refusal=Why("no agent is free", NEXT)), "no agent is free", NEXT),
         (TaskFacts("a", S.READY, held=True), "it is held back", "git worker task release a"),
@@ -34,6 +38,10 @@ NEXT = "git worker show w"
         (
             TaskFacts("a", S.COMPLETED, lands_in=("ws/group", "group")),
             "it has landed on ws/group, which lands as a whole", "git worker workstream show group",
+        ),
+        (
+            TaskFacts("a", S.COMPLETED, lands_in=("ws/group", "group"), is_skipped=True),
+            "it was skipped: it is completed without its work", None,
         ),
         (TaskFacts("a", S.PAUSED, limit=Why("no tokens", NEXT)), "it is paused: no tokens", NEXT),
         (TaskFacts("a", S.CANCELLED), "it was cancelled", "git worker task restart a"),
