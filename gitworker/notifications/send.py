@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, NotFound, Unavailable
+from gitworker.errors import Conflict, Invalid, NotFound, Unavailable
 from gitworker.notifications.events import read_new_events, read_targets
 from gitworker.notifications.rules_notify import failure_text, is_missed
 from gitworker.notifications.start_job import is_installed, lock_path
 from gitworker.repo.plumbing.repository_lock import hold_descriptor
-from gitworker.rules_text import masked_url
+from gitworker.rules_text import is_url, masked_url
 from gitworker.store.attention.notifications import (
     begin_notification,
     break_off,
@@ -23,7 +23,7 @@ from gitworker.store.attention.notifications import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from gitworker.notifications.rules_notify import Event, Targets
     from gitworker.session import Session
@@ -124,6 +124,16 @@ def is_known_url(url: str) -> bool:
 
     with apprise.LogCapture(level=apprise.logging.WARNING):
         return bool(apprise.Apprise().add(url))
+
+
+def require_known_urls(urls: Iterable[str]) -> None:
+    """Raise Invalid for a URL to which Apprise cannot send; without Apprise it is not known."""
+    for url in urls if is_installed() else ():
+        if is_url(url) and not is_known_url(url):
+            raise Invalid(
+                f"Apprise does not know the target {masked_url(url)}",
+                "git worker config notify.urls <url>",
+            )
 
 
 def _read(session: Session, is_final: bool, tried: Collection[str]) -> tuple[Targets, list[Event]]:

@@ -150,6 +150,10 @@ class CareMethods(ServiceBase):
         if values is None:
             unset_setting(place, name)
         else:
+            if name == "notify_urls":
+                from gitworker.notifications.send import require_known_urls
+
+                require_known_urls(values)
             set_setting(place, name, values)
         return ChangedSetting(find_value(place, name), find_value(self._settings_place(), name))
 

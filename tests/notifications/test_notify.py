@@ -10,7 +10,7 @@ import pytest
 
 from gitworker import clock
 from gitworker.bus.files.retention import PruneRequest, prune
-from gitworker.errors import Conflict, NotFound, Unavailable
+from gitworker.errors import Conflict, Invalid, NotFound, Unavailable
 from gitworker.fsck.finding import Finding, Level
 from gitworker.fsck.quick.notify_checks import check_notifications
 from gitworker.lifecycle.fail import fail
@@ -33,7 +33,7 @@ from gitworker.workers.submit import Submission, submit
 from tests.cli.kit import run
 from tests.hints.following import Printed, follow, note
 from tests.notifications.conftest import SECRET, Receiver
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, unchanged, wait_until
 
 pytest.importorskip("apprise", reason="pip install 'gitworker[notify]'")
 
@@ -234,6 +234,21 @@ def test_no_secret_is_shown(world: World, receiver: Receiver) -> None:
     of_git = {"shared-before", "shared-after"}  # copies of git's own configuration
     assert all(name.startswith("bus.db") or name in of_git for name in kept), kept
     assert not [row for row in world.query("SELECT * FROM messages") if SECRET in str(row)]
+
+
+def test_an_unknown_kind_of_url_is_refused(
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target to which Apprise cannot send is refused, if it is installed."""
+    service = open_repository(str(world.root))
+    with unchanged(world, kind=Invalid) as caught:
+        service.change_setting("notify.urls", [receiver.url(), "foo://secret"])
+    assert caught.value.message == "Apprise does not know the target foo://…"
+    with pytest.raises(Invalid, match="has a line that is not a URL"):
+        service.change_setting("notify.urls", ["words"])
+    service.change_setting("notify.urls", [receiver.url()])
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    service.change_setting("notify.urls", ["foo://secret"])
 
 
 def test_without_apprise(quiet: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
