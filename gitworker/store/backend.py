@@ -11,7 +11,7 @@ import os
 
 from gitworker.paths import is_bus_directory
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.migrate import create_database, open_database
+from gitworker.store.sqlite.migrate import create_database, open_database, refuse_lost
 
 TYPE_CHECKING = False  # on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
@@ -69,7 +69,11 @@ def _by_way_of_the_link(database: Database) -> Store:
 
 
 def adopt_store(paths: StatePaths, directory: str) -> bool:
-    """Make another program's bus ours if there is no store yet; return whether that happened."""
+    """Make another program's bus ours if there is no store yet; return whether that happened.
+
+    Raises Unavailable if there was a store.
+    """
+    refuse_lost(paths.database)
     if not is_bus_directory(directory) and not is_bus_directory(paths.adopted):
         return False
     from gitworker.store.sqlite.adopt_bus import adopt_bus  # only for a new repository

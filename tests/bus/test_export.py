@@ -102,6 +102,21 @@ def test_a_damaged_file_is_rewritten(state: StatePaths, store: Database, keep: i
     assert exported(state) == ["a", "b"]
 
 
+def test_the_logs_of_a_lost_database_are_kept(state: StatePaths, store: Database) -> None:
+    """Logs of which the database knows nothing are moved to the archive, and new ones begin."""
+    for path in (state.bus_log, state.transition_log):
+        Path(path).write_text("of the lost database\n")
+    say(store, "a")
+    export_logs(store, state)
+    assert exported(state) == ["a"]
+    kept = sorted(Path(state.archive).iterdir())
+    assert [path.name.rpartition("-")[0] for path in kept] == ["bus-lost", "transitions-lost"]
+    assert {path.read_text() for path in kept} == {"of the lost database\n"}
+    assert store.row("exports.position", log="transitions") is not None
+    export_logs(store, state)
+    assert len(list(Path(state.archive).iterdir())) == 2
+
+
 def test_a_removed_file_after_a_foreign_export(state: StatePaths, store: Database) -> None:
     """A file removed after another program exported is still written from the start."""
     say(store, "a", "b")

@@ -127,7 +127,16 @@ def damaged_bus(world: World) -> None:
         path.write_text("junk\n")
 
 
+def lost_database(world: World) -> None:
+    """Delete the database after a command has logged its transitions."""
+    _working(world)
+    by(W + "list")(world)
+    for path in (world.root / ".git" / "worker-state").glob("bus.db*"):
+        path.unlink()
+
+
 CASES = {
+    "lost-database": Case(lost_database, W + "init", "mv {} {}"),
     "damaged-bus": Case(damaged_bus, W + "init", "mv {} {}-damaged"),
     "stopped-landing": Case(
         stopped_landing, W + "merge auth", "git -C {} checkout -- {}", meets=cause_ends

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -182,6 +183,39 @@ def test_a_missing_bus_is_named(tmp_path: Path) -> None:
         open_database(str(tmp_path / "bus.db"))
     assert (caught.value.code, caught.value.hint) == ("not_initialised", "git worker init")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("left", ["nothing", "no bytes", "no tables"])
+@pytest.mark.parametrize("opener", [open_database, create_database])
+def test_a_lost_database_is_refused(
+    tmp_path: Path, left: str, opener: Callable[[str], Database]
+) -> None:
+    """A missing or empty bus.db beside a log of transitions is not replaced by a new one."""
+    path = tmp_path / "bus.db"
+    log = tmp_path / "transitions.jsonl"
+    log.write_text("{}\n")
+    if left == "no bytes":
+        path.touch()
+    elif left == "no tables":
+        Database(str(path), create=True).close()
+    for number in (1, 2):
+        with pytest.raises(Unavailable) as caught:
+            opener(str(path))
+        assert caught.value.code == "database_lost"
+        assert f"mv {log} {log}.lost-{number} " in str(caught.value.hint)
+        assert path.exists() == (left != "nothing")
+        (tmp_path / "transitions.jsonl.lost-1").touch()
+    log.unlink()
+    create_database(str(path)).close()
+
+
+def test_a_killed_creator_loses_nothing(tmp_path: Path) -> None:
+    """An empty bus.db beside an empty log is that of a killed creator, and is filled."""
+    path = tmp_path / "bus.db"
+    (tmp_path / "transitions.jsonl").touch()
+    path.touch()
+    with opened(path) as store:
+        assert migrate.schema_version(store) == migrate.SCHEMA_VERSION
 
 
 def test_a_file_that_is_not_a_database_is_left_alone(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 An export continues from a recorded position and size and never counts lines. Bytes behind the
 recorded size, left by a crash or another program, are cut off and written again, so that no line
 is doubled or torn. A file that was deleted, shortened or replaced is rewritten from the start.
-Lines that a foreign exporter recorded stay if the table no longer has all of them.
+Lines that a foreign exporter recorded stay if the table no longer has all of them. A file of which
+the database knows nothing is the log of a lost database: it is moved to `archive/`.
 
 The files are never synced, while the recorded position may be on disk: after a power cut they may
 have holes. A position that was recorded in another boot is therefore ignored: the first export
@@ -146,9 +147,10 @@ class Export:
         """Append the rows that the file does not have yet."""
         if os.path.lexists(path) and not os.path.isfile(path):  # a FIFO, a dangling link
             raise OSError(ENXIO, "not a regular file", path)
+        recorded = self._recorded_position(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            after, size = self._begin(file)
+            after, size = self._begin(file, recorded)
             while True:
                 with self._store.read() as reader:
                     lines = read_lines(reader, self._log, after)
@@ -168,11 +170,27 @@ class Export:
             if self._log == BUS:
                 record_exported_seq(writer, after)
 
-    def _begin(self, file: int) -> tuple[int, int]:
+    def _recorded_position(self, path: str) -> LogPosition:
+        """Return the recorded position, or the first one of a new log.
+
+        A file without a position that no foreign exporter has written is moved to the archive.
+        """
+        with self._store.read() as reader:
+            recorded = find_log_position(reader, self._log)
+            is_foreign = recorded is None and self._log == BUS and exported_seq(reader) > 0
+        if recorded is not None:
+            return recorded
+        if not is_foreign:
+            if os.path.exists(path) and os.path.getsize(path):
+                archive = f"{os.path.dirname(path)}/archive"
+                os.makedirs(archive, mode=0o700, exist_ok=True)
+                os.rename(path, f"{archive}/{self._log}-lost-{clock.now_ms()}.jsonl")
+            self.record(0, 0)  # before the first line, for an export that is killed
+        return LogPosition(0, 0, self._boot)
+
+    def _begin(self, file: int, recorded: LogPosition) -> tuple[int, int]:
         """Return the position to continue from; cut the file there and seek to it."""
         actual_size = os.fstat(file).st_size
-        with self._store.read() as reader:
-            recorded = find_log_position(reader, self._log) or LogPosition(0, 0, self._boot)
         known = (recorded.last_seq, recorded.size_bytes)
         is_of_this_boot = recorded.boot_id == self._boot
         if is_of_this_boot:

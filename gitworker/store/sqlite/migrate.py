@@ -11,7 +11,7 @@ import os
 import apsw
 
 from gitworker.errors import Unavailable
-from gitworker.paths import refuse_misplaced
+from gitworker.paths import StatePaths, refuse_misplaced
 from gitworker.store.sqlite.database import Database, translated
 from gitworker.store.sqlite.write_gate import WriteGate
 
@@ -51,12 +51,14 @@ _REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version'
 def open_database(path: str) -> Database:
     """Open an existing bus.db; migrate an older version, refuse a newer one.
 
-    Raises Unavailable if the file does not exist, or if one of our paths is not of the right kind.
+    Raises Unavailable if the file does not exist or has lost its tables, or if one of our paths is
+    not of the right kind.
     """
     refuse_misplaced(os.path.dirname(path))
     try:
         size = os.stat(path).st_size
     except FileNotFoundError:
+        refuse_lost(path)
         raise Unavailable(
             f"{path} does not exist", "git worker init", code="not_initialised"
         ) from None
@@ -72,9 +74,14 @@ def open_database(path: str) -> Database:
 
 
 def create_database(path: str) -> Database:
-    """Open bus.db, or create it; safe against concurrent creators."""
+    """Open bus.db, or create it; safe against concurrent creators.
+
+    Raises Unavailable if it has lost its tables.
+    """
     refuse_misplaced(os.path.dirname(path))
     with WriteGate(f"{path}-gate"):
+        if not os.path.exists(path):
+            refuse_lost(path)
         database = Database(path, create=True)
     try:
         _bring_forward(database)
@@ -82,6 +89,32 @@ def create_database(path: str) -> Database:
         database.close()
         raise
     return database
+
+
+def refuse_lost(path: str) -> None:
+    """Raise Unavailable if bus.db is missing or empty, but has had tables.
+
+    The first transition is logged after the tables were created. Until then an empty file is that
+    of a killed creator.
+    """
+    log = StatePaths(os.path.dirname(path)).transition_log
+    if not os.path.isfile(log) or os.path.getsize(log) == 0:
+        return
+    from gitworker.rules_text import quoted  # only for this error
+
+    raise Unavailable(
+        f"the database {path} is lost: it has no tables, but {log} records transitions; restore a"
+        " copy of it if you have one",
+        f"mv {quoted(log)} {quoted(_unused(f'{log}.lost'))}   # to start with an empty database",
+        code="database_lost",
+    )
+
+
+def _unused(stem: str) -> str:
+    number = 1
+    while os.path.lexists(f"{stem}-{number}"):
+        number += 1
+    return f"{stem}-{number}"
 
 
 def schema_version(database: Database) -> int:
@@ -164,6 +197,7 @@ def _bring_forward(database: Database) -> None:
     with database.write():
         version = schema_version(database)  # another process may have been faster
         if not database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
+            refuse_lost(database.path)
             database.execute(_text("newest.sql"))  # the same tables, four times as fast
             load_machines(database)
             version = SCHEMA_VERSION
