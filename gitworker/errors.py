@@ -12,6 +12,7 @@ UNKNOWN = "fleet_unknown"  # the code if a write was sent, and its answer was lo
 # The codes of a store that could not be reached just now: a repeated command may reach it.
 OUT_OF_REACH = frozenset({BUSY, LOST, UNKNOWN, UNREACHABLE})
 NEEDS_LINK = "needs_link"  # the code of a hot verb that must run again by way of the link
+REPLACED = "database_replaced"  # the code if bus.db was deleted while a process had it open
 READ_ONLY = "Read-only file system"  # the untranslated text of EROFS, from the system and from git
 
 

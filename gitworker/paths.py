@@ -488,3 +488,12 @@ def _read_line(path: str) -> str:
 def agent_log_elsewhere(kept: str, name: str) -> str:
     """Return the path of the log of `<worker>-<task>` if its name in the worktree is taken."""
     return f"{kept}/{name}{AGENT_LOG_ELSEWHERE}"
+
+
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return device and inode of a file, which change if it is replaced; None if it is missing."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

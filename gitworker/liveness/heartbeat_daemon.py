@@ -23,7 +23,7 @@ from gitworker.liveness.life_lock import LifeLock
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
 from gitworker.liveness.rules_stale import ClockReading, has_heartbeats
 from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
-from gitworker.paths import StatePaths
+from gitworker.paths import StatePaths, file_identity
 from gitworker.processes.table import is_running
 from gitworker.store.api import Reader, Store
 from gitworker.store.backend import open_store
@@ -56,7 +56,7 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     if fd is None:
         return False
     _drop_old_locks(paths)
-    opened = _identity(paths.database)
+    opened = file_identity(paths.database)
     read_at_ms = clock.monotonic_ms() + _reading_interval_ms(every_s)
     thread = HeartbeatThread(
         lambda: open_store(paths.database),
@@ -67,7 +67,7 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     store = open_store(paths.database)
     proofs: dict[str, LifeLock] = {}
     try:
-        while opened is not None and _identity(paths.database) == opened:
+        while opened is not None and file_identity(paths.database) == opened:
             with store.read() as reader:
                 workers = _local_workers(reader)
             for name in workers.keys() - proofs.keys():
@@ -101,15 +101,6 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
 def _reading_interval_ms(every_s: float) -> int:
     """Return how often the settings are read: with every heartbeat, but at least so often."""
     return int(min(every_s, READ_EVERY_S) * 1000)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode of a file; None if it does not exist."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _take_lock(path: str) -> int | None:

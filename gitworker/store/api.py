@@ -61,6 +61,7 @@ class Waker(Protocol):
         """Block until another connection has committed, for `timeout_s` at most; return whether.
 
         `also` maps further descriptors to poll(2) events; the wait also ends if one is ready.
+        Raises Unavailable (`database_replaced`) if the database was deleted or replaced.
         """
         ...
 
@@ -129,6 +130,10 @@ class Store(Reader, Protocol):
 
     def require_writable(self) -> None:
         """Raise Unavailable if the store cannot be written."""
+        ...
+
+    def require_present(self) -> None:
+        """Raise Unavailable (`database_replaced`) if the file was deleted since it was opened."""
         ...
 
     def read(self) -> AbstractContextManager[Reader]:

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 
 import gitworker.bus
 from gitworker.bus import Bus, open_bus
-from gitworker.errors import Conflict, Invalid, NotFound, Unavailable
+from gitworker.errors import REPLACED, Conflict, Invalid, NotFound, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import create_database
 from tests.bus.scene import Scene
 from tests.store.support import participant, wait_until
 
@@ -269,6 +270,24 @@ def test_following_without_an_end(state: StatePaths, bus: Bus) -> None:
     assert next(stream)["id"] == "a"
     os.rename(state.database, f"{state.database}.old")
     assert list(stream) == []
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_lost_database_takes_no_message(state: StatePaths, bus: Bus, is_new: bool) -> None:
+    """Publishing, waiting and handling fail once bus.db was deleted or replaced."""
+    bus.poll()
+    for path in Path(state.root).glob("bus.db*"):
+        path.unlink()
+    if is_new:
+        create_database(state.database).close()
+    calls: list[Callable[[], object]] = [
+        lambda: bus.publish("x-note"), lambda: bus.poll(wait_s=60),
+        lambda: bus.process_loop(print), lambda: bus.request("x-question", to="auth"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(Unavailable, match="was deleted or replaced") as caught:
+            call()
+        assert caught.value.code == REPLACED
 
 
 def test_every_thread_has_its_connection(bus: Bus, auth: Bus) -> None:

@@ -4,12 +4,12 @@ The loop reads the messages after the last one in one short transaction, then wa
 (`Store.open_waker`). It ends when the database is deleted or replaced.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gitworker.bus.following.message_fields import message_fields
-from gitworker.paths import StatePaths
+from gitworker.errors import REPLACED, Unavailable
+from gitworker.paths import StatePaths, file_identity
 from gitworker.store.api import Store, Waker
 from gitworker.store.messages.mailbox import StoredMessage, messages_after, newest_seq
 
@@ -61,14 +61,15 @@ def follow(
                 yield message_fields(message, blobs=paths.blobs)
         if found:
             waker.rest()
-        elif not waker.wait(max_wait_s, also=also):
+        elif not _wait(waker, max_wait_s, also):
             yield None
 
 
-def file_identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode of a file, which change if it is replaced; None if it is missing."""
+def _wait(waker: Waker, seconds: float, also: Mapping[int, int] | None) -> bool:
+    """Wait for news; a deleted or replaced database is news that ends the caller's loop."""
     try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return waker.wait(seconds, also=also)
+    except Unavailable as error:
+        if error.code != REPLACED:
+            raise
+        return True

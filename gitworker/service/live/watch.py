@@ -6,9 +6,10 @@ import math
 import select
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from gitworker.bus.following.follow_messages import file_identity
 from gitworker.bus.following.listen import listen
+from gitworker.errors import REPLACED, Unavailable
 from gitworker.lifecycle.take_up import publish_commits
+from gitworker.paths import file_identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,12 @@ class Watch:
     def wait(self, seconds: float) -> bool:
         """Wait for news and return whether there are any; a pause of the caller ends it, too."""
         limit_s = max(0.0, min(seconds, self._pause.after_s))
-        return self._waker.wait(limit_s, also=self._pause.also)
+        try:
+            return self._waker.wait(limit_s, also=self._pause.also)
+        except Unavailable as error:
+            if error.code != REPLACED:
+                raise
+            return False  # `is_over` ends the caller's loop
 
     def rest(self, seconds: float) -> None:
         """Wait without looking for news; the next `wait` reports them."""

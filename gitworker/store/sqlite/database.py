@@ -13,8 +13,16 @@ import os
 import apsw
 
 from gitworker import clock
-from gitworker.errors import NEEDS_LINK, Conflict, GitWorkerError, Internal, Invalid, Unavailable
-from gitworker.paths import StatePaths, read_only_error
+from gitworker.errors import (
+    NEEDS_LINK,
+    REPLACED,
+    Conflict,
+    GitWorkerError,
+    Internal,
+    Invalid,
+    Unavailable,
+)
+from gitworker.paths import StatePaths, file_identity, read_only_error
 from gitworker.store.sqlite.queries import query_text
 from gitworker.store.sqlite.write_gate import WriteGate
 
@@ -72,6 +80,7 @@ class Database:
         except apsw.Error as error:
             raise translated(error, path) from error
         self._columns: dict[str, tuple[str, ...]] = {}
+        self._identity = file_identity(path)
 
     @property
     def defers_messages(self) -> bool:
@@ -279,9 +288,24 @@ class Database:
         """Let writes wait for the fleet: nothing to do here."""
 
     def require_writable(self) -> None:
-        """Raise Unavailable if the state directory cannot be written."""
+        """Raise Unavailable if the state directory cannot be written, or bus.db was replaced."""
         if self.is_read_only:
             raise read_only_error(self.path)
+        self.require_present()
+
+    def require_present(self) -> None:
+        """Raise Unavailable if bus.db was deleted or replaced since it was opened.
+
+        If its directory is gone as well, it was moved: the file takes what is written.
+        """
+        found = file_identity(self.path)
+        is_moved = found is None and not os.path.isdir(os.path.dirname(self.path))
+        if found != self._identity and not is_moved:
+            raise Unavailable(
+                f"{self.path} was deleted or replaced while this process had it open",
+                "run the command again",
+                code=REPLACED,
+            )
 
     def sync(self) -> None:
         """Sync the commits to disk: fdatasync of the write-ahead log.

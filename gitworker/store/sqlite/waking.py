@@ -120,6 +120,7 @@ class SqliteWaker:
         """Block until another connection has committed, for `timeout_s` at most; return whether.
 
         `also` maps further descriptors to poll(2) events; the wait also ends if one is ready.
+        Raises Unavailable (`database_replaced`) if the database was deleted or replaced.
         """
         poll = select.poll()
         if self._inotify is not None:
@@ -129,6 +130,7 @@ class SqliteWaker:
         deadline = clock.monotonic_ms() + timeout_s * 1000
         while True:
             self._keep_link()
+            self._store.require_present()
             left_ms = max(0.0, deadline - clock.monotonic_ms())
             found = self._sleep(poll, min(self.pause_s * 1000, left_ms))
             if self.changed():
