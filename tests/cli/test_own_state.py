@@ -116,6 +116,20 @@ def test_unusable(world: World, damage: str) -> None:
     assert tree(own) == before
 
 
+@pytest.mark.parametrize(
+    "sql", ["CREATE TABLE Agents (name TEXT)", "CREATE VIEW runs AS SELECT 1 AS n"]
+)
+def test_a_table_named_like_ours(world: World, sql: str) -> None:
+    """A bus with a table or a view that has the name of one of ours is refused and stays."""
+    own = world.root / ".worker-state"
+    foreign(own / "bus.db", sql)
+    before = tree(own)
+    answer = run(world.root, "init")
+    assert (answer.status, "whose name gitworker needs" in answer.err) == (1, True)
+    assert tree(own) == before
+    assert not (world.state_dir / "adopted").exists()
+
+
 def test_two_buses(tmp_path: Path) -> None:
     """A bus that is made beside ours is refused by one message; its hint helps."""
     world = World.make(tmp_path / "repo")

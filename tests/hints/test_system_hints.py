@@ -14,6 +14,7 @@ from tests.hints.test_usage_hints import W, _working
 from tests.liveness.boxes import mounted, read_only
 from tests.repo.test_partial_checkout import stop_at
 from tests.store.disks import fill, small_disk
+from tests.store.support import SEED2, foreign, foreign_script
 from tests.workers.world import World
 
 OWNER_ONLY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")  # for root, too
@@ -127,6 +128,16 @@ def damaged_bus(world: World) -> None:
         path.write_text("junk\n")
 
 
+def bus_with_our_table(world: World) -> None:
+    """Have a bus of another program with a table that is named like one of ours."""
+    (world.root / ".worker-state").unlink()
+    shutil.rmtree(world.state_dir)
+    database = world.root / ".worker-state" / "bus.db"
+    database.parent.mkdir()
+    foreign_script(database, SEED2)
+    foreign(database, "CREATE TABLE agents (name TEXT)")
+
+
 def lost_database(world: World) -> None:
     """Delete the database after a command has logged its transitions."""
     _working(world)
@@ -137,6 +148,7 @@ def lost_database(world: World) -> None:
 
 CASES = {
     "lost-database": Case(lost_database, W + "init", "mv {} {}"),
+    "bus-with-our-table": Case(bus_with_our_table, W + "init", "mv {} {}-other"),
     "damaged-bus": Case(damaged_bus, W + "init", "mv {} {}-damaged"),
     "stopped-landing": Case(
         stopped_landing, W + "merge auth", "git -C {} checkout -- {}", meets=cause_ends

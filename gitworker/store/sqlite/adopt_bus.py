@@ -13,7 +13,7 @@ from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.rules_text import quoted
 from gitworker.store.sqlite.database import translated
-from gitworker.store.sqlite.migrate import require_known_protocol
+from gitworker.store.sqlite.migrate import own_names, require_known_protocol
 from gitworker.store.sqlite.snapshot import copy_database
 from gitworker.store.sqlite.write_gate import WriteGate
 
@@ -39,13 +39,17 @@ def adopt_bus(paths: StatePaths, directory: str) -> bool:
 
 
 def _require_adoptable(path: str) -> None:
-    """Refuse a bus that is damaged, of another protocol, or in use; empty its `-wal`."""
+    """Refuse a bus that is damaged, of another protocol, in use, or has a table named like ours.
+
+    Empties its `-wal`.
+    """
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.pragma("locking_mode", "exclusive")
             connection.execute("BEGIN EXCLUSIVE")
-            require_known_protocol(connection, path)
+            if require_known_protocol(connection, path) is None:
+                _refuse_own_names(connection, path)
             connection.execute("ROLLBACK")
         finally:
             connection.close()
@@ -64,6 +68,19 @@ def _require_adoptable(path: str) -> None:
         ) from error
     except apsw.Error as error:
         raise translated(error, path) from error
+
+
+def _refuse_own_names(connection: apsw.Connection, path: str) -> None:
+    names = own_names()
+    for kind, name in connection.execute("SELECT type, name FROM sqlite_schema"):
+        if str(name).lower() in names:
+            directory = os.path.dirname(path)
+            raise Unavailable(
+                f"{path} has the {kind} {ascii(name)[1:-1]}, whose name gitworker needs for its own"
+                ", so it cannot be adopted",
+                f"mv {quoted(directory)} {quoted(directory)}-other   # then: git worker init",
+                code="not_adopted",
+            )
 
 
 def _move(directory: str, target: str) -> None:

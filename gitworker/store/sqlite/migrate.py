@@ -227,6 +227,21 @@ def guard_texts() -> list[str]:
     return [_text("newest.sql"), FREEZE]
 
 
+def own_names() -> set[str]:
+    """Return the names of our tables, indexes and triggers, in lower case, of all versions.
+
+    The names of the bus protocol, which another program has as well, do not belong to them.
+    """
+    import re  # only for an adoption
+
+    steps = [_text(f"migrations/{step}.sql") for step in range(2, SCHEMA_VERSION + 1)]
+    texts = "\n".join([*guard_texts(), _text("schema.sql"), *steps])
+    created = r"CREATE (?:UNIQUE )?(?:TABLE|INDEX|TRIGGER|VIEW) (?:IF NOT EXISTS )?(\w+)"
+    of_protocol = r"CREATE (?:TABLE|INDEX) IF NOT EXISTS (\w+)"
+    names = set(re.findall(created, texts)) - set(re.findall(of_protocol, _text("schema.sql")))
+    return {name.lower() for name in names}
+
+
 def _text(name: str) -> str:
     with open(f"{_HERE}/{name}", encoding="utf-8") as file:
         return file.read()
