@@ -62,7 +62,8 @@ class PruneRequest(NamedTuple):
     """The messages and dead letters to prune: those older than `cutoff_ms`.
 
     Unread messages of an agent stay if it is living or has acknowledged anything since `since_ms`.
-    For a living agent that never acknowledged, only messages addressed to it alone stay.
+    For a living agent that never acknowledged, only messages addressed to it alone stay. Unread
+    messages to hq, or to a worker with a task that has not landed, always stay.
     """
 
     cutoff_ms: int

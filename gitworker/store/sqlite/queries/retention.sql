@@ -1,9 +1,22 @@
+-- Unread messages to hq, or to a worker with a task that has not landed, are never pruned.
+
 -- name: window — how many of the next messages up to a floor are old, and the end of that range
 SELECT COUNT(*) FILTER (WHERE old) AS old, MAX(seq) AS last_seq,
     MIN(CASE WHEN old THEN seq END) AS first_old, MAX(CASE WHEN old THEN seq END) AS last_old
 FROM (
     SELECT seq, CAST(ts_ms AS INTEGER) < :cutoff_ms AS old
-    FROM messages WHERE seq > :after AND seq < :floor ORDER BY seq LIMIT :limit
+    FROM messages
+    WHERE seq > :after AND seq < :floor AND seq NOT IN (
+        SELECT kept.seq FROM (
+            SELECT worker_id AS agent FROM workers
+            WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+            UNION ALL SELECT 'hq'
+        ) AS waiting
+        JOIN messages AS kept ON kept.to_agent = waiting.agent
+        LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+        WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
+    )
+    ORDER BY seq LIMIT :limit
 ) AS found;
 
 -- name: old_messages — old messages after a position, oldest first
@@ -15,6 +28,16 @@ SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(payload_ref AS TEXT) AS payload_ref
 FROM messages
 WHERE seq > :after AND seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms
+    AND seq NOT IN (
+        SELECT kept.seq FROM (
+            SELECT worker_id AS agent FROM workers
+            WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+            UNION ALL SELECT 'hq'
+        ) AS waiting
+        JOIN messages AS kept ON kept.to_agent = waiting.agent
+        LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+        WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
+    )
 ORDER BY seq LIMIT :limit;
 
 -- name: old_dead_letters — old dead letters, oldest first
@@ -35,7 +58,18 @@ DELETE FROM messages WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(
 -- name: delete_old — delete the next old messages
 DELETE FROM messages WHERE seq IN (
     SELECT seq FROM messages
-    WHERE seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms ORDER BY seq LIMIT :limit
+    WHERE seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms
+        AND seq NOT IN (
+            SELECT kept.seq FROM (
+                SELECT worker_id AS agent FROM workers
+                WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+                UNION ALL SELECT 'hq'
+            ) AS waiting
+            JOIN messages AS kept ON kept.to_agent = waiting.agent
+            LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+            WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
+        )
+    ORDER BY seq LIMIT :limit
 );
 
 -- name: delete_dead_letters — delete dead letters by a JSON list of their ids
