@@ -75,7 +75,8 @@ class PruneRequest(NamedTuple):
 class PrunePlan(NamedTuple):
     """The deletions of a prune: old messages up to a position, and dead letters.
 
-    `held_by` is the living agent whose unread messages limit it; None if only age does.
+    `held_by` is the living agent whose unread messages limit it, or another machine of the fleet;
+    None if only age does.
     """
 
     messages: int
@@ -97,7 +98,7 @@ class PruneResult(NamedTuple):
 def plan_prune(store: Store, request: PruneRequest) -> PrunePlan:
     """Return the deletions that a prune would make now; write nothing."""
     with store.read() as reader:
-        floor = _floor(reader, request)
+        floor = _floor(reader, request, machine=store.fleet_machine)
         dead_letters = count_old_dead_letters(reader, request.cutoff_ms)
     messages, first_seq, last_seq = _old_stretch(store, floor.seq, request.cutoff_ms)
     return PrunePlan(messages, first_seq, last_seq, dead_letters, floor.agent)
@@ -163,8 +164,17 @@ def _trim(store: Store, paths: StatePaths) -> None:
         ) from error
 
 
-def _floor(reader: Reader, request: PruneRequest) -> PruneFloor:
-    """Return the floor; a cursor without a time is the start of an agent that has not read yet."""
+def _floor(reader: Reader, request: PruneRequest, *, machine: str | None) -> PruneFloor:
+    """Return the floor; a cursor without a time is the start of an agent that has not read yet.
+
+    The cursors are those of this machine: while a fleet has others, all messages stay.
+    """
+    if machine is not None:
+        from gitworker.store.fleet.machines import other_machines  # only in a fleet
+
+        others = other_machines(reader, machine, since_ms=request.since_ms)
+        if others:
+            return PruneFloor(0, f"machine {others[0]}")
     cursors = [AckPosition(*cursor) for cursor in all_cursors(reader) if cursor.updated_at_ms]
     unread = []
     for cursor in cursors:

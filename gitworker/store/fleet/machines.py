@@ -52,6 +52,15 @@ def silent_machines(reader: Reader) -> dict[str, int]:
     }
 
 
+def other_machines(reader: Reader, machine: str, *, since_ms: int) -> list[str]:
+    """Return the machines, except one, that have not left and have reported since a time."""
+    return [
+        one.id
+        for one in all_machines(reader)
+        if one.id != machine and one.left_at_ms is None and one.seen_at_ms >= since_ms
+    ]
+
+
 def landing_machines(reader: Reader) -> frozenset[str]:
     """Return the machines with a lease on which a run lands its work."""
     silent = silent_machines(reader)
