@@ -1,13 +1,17 @@
-"""Retention: messages to agents that wait by design are kept until they are read."""
+"""Retention: messages to agents that wait by design, and positions of other programs."""
+
+import os
 
 import pytest
 
+from gitworker.bus.blobs import save_blob
+from gitworker.bus.files.collect_blobs import collect_blobs
 from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.bus.files.rules_retention import DAY_MS
 from gitworker.paths import StatePaths
 from gitworker.store.messages.mailbox import begin_cursor
 from gitworker.store.sqlite.database import Database
-from tests.store.support import send
+from tests.store.support import foreign, send
 
 NOW = 1_800_000_000_000
 OLD = NOW - 40 * DAY_MS
@@ -23,6 +27,21 @@ def assigned(store: Database, worker: str) -> None:
             worktree=None, admin_dir=None, now=1,
         )  # fmt: skip
         begin_cursor(writer, worker)
+
+
+def test_a_position_of_another_program(state: StatePaths, store: Database) -> None:
+    """A message with an explicit, very high position stops no collection of blobs."""
+    used, unused = (save_blob(state.blobs, text.encode() * 5000) for text in "ab")
+    for name in (used, unused):
+        os.utime(f"{state.blobs}/{name}", (0, 0))
+    insert = (
+        "INSERT INTO messages (seq, id, ts_ms, from_agent, type, payload_ref)"
+        f" VALUES (1000000000000000, 'far', 1, 'nim', 'x-note', '{used}')"
+    )
+    assert foreign(state.database, insert) == [[]]
+    send(store, "next")
+    collect_blobs(store, state.blobs, now_ms=NOW)
+    assert os.listdir(state.blobs) == [used]
 
 
 @pytest.mark.parametrize("archiving", [True, False])

@@ -13,7 +13,7 @@ from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.files.rules_retention import DAY_MS
 from gitworker.store.api import Store
 from gitworker.store.messages.mailbox import newest_seq
-from gitworker.store.messages.retention import blob_refs
+from gitworker.store.messages.retention import blob_refs, end_of_stretch
 
 GRACE_MS = DAY_MS
 CHUNK = 100
@@ -66,9 +66,12 @@ def _old_files(directory: str, before_ms: int) -> Iterator[tuple[str, int]]:
 def _used(store: Store, newest: int) -> set[str]:
     """Return every referenced blob, by many short reads that do not delay checkpoints."""
     used: set[str] = set()
-    for after in range(0, newest, STRETCH):
+    after: int | None = 0
+    while after is not None:  # by rows: another program may leave any gap between two positions
         with store.read() as reader:
-            used |= blob_refs(reader, after, until=min(after + STRETCH, newest))
+            until = end_of_stretch(reader, after, until=newest, limit=STRETCH)
+            used |= blob_refs(reader, after, until=newest if until is None else until)
+        after = until
     return used
 
 

@@ -79,6 +79,11 @@ def delete_leftovers(writer: Writer, *, cutoff_ms: int, budgets_cutoff_ms: int) 
     writer.run("retention.delete_old_notifications", cutoff_ms=cutoff_ms)
 
 
+def end_of_stretch(reader: Reader, after: int, *, until: int, limit: int) -> int | None:
+    """Return the position of the last of the next `limit` messages, if any."""
+    return _seq(reader, "retention.end_of_stretch", after=after, until=until, limit=limit)
+
+
 def blob_refs(reader: Reader, after: int, *, until: int) -> set[str]:
     """Return the blobs that a range of messages, or any dead letter, refers to."""
     rows = reader.rows("retention.blob_refs", after=after, until=until)

@@ -127,6 +127,11 @@ DELETE FROM archives WHERE id = :id;
 SELECT id, file, lines, step = 'written' AND file = '' AS unarchived
 FROM archives WHERE step <> 'done' ORDER BY id;
 
+-- name: end_of_stretch — the position of the last of the next messages
+SELECT MAX(seq) AS seq FROM (
+    SELECT seq FROM messages WHERE seq > :after AND seq <= :until ORDER BY seq LIMIT :limit
+) AS found;
+
 -- name: blob_refs — the blobs that a range of messages refers to
 SELECT DISTINCT CAST(payload_ref AS TEXT) AS ref
 FROM (SELECT payload_ref FROM messages WHERE seq > :after AND seq <= :until) AS found
