@@ -14,6 +14,7 @@ from gitworker.errors import Unavailable
 from gitworker.store.sqlite import migrate
 from gitworker.store.sqlite.database import PAGE_SIZE, Database
 from gitworker.store.sqlite.migrate import create_database, open_database
+from gitworker.store.sqlite.snapshot import copy_database
 from tests.store.support import SEED2, foreign, foreign_script, opened, send, writer_process
 
 ROWS = (
@@ -72,12 +73,22 @@ def test_adoption_keeps_a_copy(foreign_bus: Path) -> None:
     assert not list(foreign_bus.parent.glob("*.tmp"))
 
 
-def test_a_kept_copy_is_never_replaced(foreign_bus: Path) -> None:
-    """A copy that exists already, from a killed adoption, is not changed."""
-    copy = Path(f"{foreign_bus}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
-    copy.write_bytes(b"the first copy")
-    open_database(str(foreign_bus)).close()
-    assert copy.read_bytes() == b"the first copy"
+def test_a_kept_copy_is_never_replaced(foreign_bus: Path, tmp_path: Path) -> None:
+    """Each different file is copied once before its migration, and no copy is changed."""
+    before = tmp_path / "before.db"
+    copy_database(str(foreign_bus), str(before))
+    for kept, is_same in ((1, True), (1, True), (2, False), (3, False)):
+        for path in foreign_bus.parent.glob("bus.db*"):
+            if path.suffix in (".db", ".db-wal", ".db-shm"):
+                path.unlink()
+        copy_database(str(before), str(foreign_bus))
+        if not is_same:  # the user went back to the copy and to the older program, and worked
+            foreign(foreign_bus, f"UPDATE cursors SET last_acked_seq = {kept}")
+        open_database(str(foreign_bus)).close()
+        copies = sorted(foreign_bus.parent.glob("*.before-schema-*"))
+        assert len(copies) == kept
+    found = [foreign(copy, "SELECT last_acked_seq FROM cursors") for copy in copies]
+    assert found == [[[[1]]], [[[2]]], [[[3]]]]
 
 
 def test_adoption_may_race(foreign_bus: Path) -> None:

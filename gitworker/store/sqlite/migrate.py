@@ -263,7 +263,18 @@ def load_machines(database: Database) -> None:
 
 
 def _keep_copy(database: Database, version: int) -> None:
-    """Copy the file before the migration changes it."""
-    copy_path = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
-    if not os.path.exists(copy_path):
-        database.backup(copy_path)
+    """Copy the file before the migration changes it.
+
+    Older copies stay, since an older file may have been restored and used since. One that is the
+    same, of a killed migration, is enough.
+    """
+    from filecmp import cmp  # only before a migration
+
+    path = stem = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
+    older = []
+    while os.path.lexists(path):
+        older.append(path)
+        path = f"{stem}.{len(older) + 1}"
+    database.backup(path)
+    if any(cmp(one, path, shallow=False) for one in older):
+        os.unlink(path)
