@@ -167,8 +167,12 @@ class SearchIndex(Protocol):
         """Return the position up to which all messages are indexed."""
         ...
 
-    def add(self, texts: Sequence[tuple[int, str]], *, until: int) -> None:
-        """Index the texts of messages, and move the position to `until`."""
+    def last(self) -> tuple[int, str]:
+        """Return the position and the id of its message; 0 and empty for an empty index."""
+        ...
+
+    def add(self, texts: Sequence[tuple[int, str]], *, until: int, last_id: str) -> None:
+        """Index the texts of messages, and move the position to `until`, the message `last_id`."""
         ...
 
     def find(self, expression: str, *, before: int, limit: int) -> list[int]:

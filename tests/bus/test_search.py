@@ -24,8 +24,8 @@ from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.sqlite.search_index import SqliteSearchIndex
 if sys.argv[2] == "die":
     add, done = SqliteSearchIndex.add, []
-    def dying(self, texts, until):
-        add(self, texts, until=until)
+    def dying(self, texts, until, last_id):
+        add(self, texts, until=until, last_id=last_id)
         os.kill(os.getpid(), 9)
     SqliteSearchIndex.add = dying
 paths = StatePaths(sys.argv[1])
@@ -197,9 +197,19 @@ def test_another_bus(state: StatePaths, store: Database) -> None:
     """An index with more messages than the bus ever had belongs to another bus."""
     note(store, "a", "needle")
     index = SqliteSearchIndex(state.search)
-    index.add([(50, "needle")], until=50)
+    index.add([(50, "needle")], until=50, last_id="other")
     index.close()
     assert found(store, state, "needle") == ["a"]
+
+
+def test_a_restored_bus(state: StatePaths, store: Database) -> None:
+    """An index of messages that the bus had before an older copy was restored is not used."""
+    many(store, 30, word="old")
+    assert len(found(store, state, "old")) == 30
+    store.execute("DELETE FROM messages WHERE seq > 10")
+    store.execute("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'messages'")
+    many(store, 30, word="new")
+    assert [len(found(store, state, word)) for word in ("old", "new")] == [10, 30]
 
 
 def test_pruned_messages_are_forgotten(state: StatePaths, store: Database) -> None:

@@ -13,7 +13,7 @@ from gitworker.bus.following.message_fields import message_fields
 from gitworker.bus.search.rules_search import match_expression, plain_text, searchable, snippet
 from gitworker.errors import Unavailable
 from gitworker.paths import StatePaths
-from gitworker.store.api import SearchIndex, Store
+from gitworker.store.api import Reader, SearchIndex, Store
 from gitworker.store.backend import open_search_index
 from gitworker.store.messages.log_positions import count_after, ever_last_seq, first_seq
 from gitworker.store.messages.mailbox import StoredMessage, find_message_at, messages_after
@@ -114,7 +114,7 @@ def _update(
     announce: Callable[[int], None] = lambda _: None,
 ) -> int:
     with store.read() as reader:
-        if index.position() > ever_last_seq(reader):  # bus.db was replaced
+        if _is_of_another_bus(index, reader):
             index.clear()
         number = count_after(reader, index.position())
     announce(number)
@@ -124,10 +124,20 @@ def _update(
             new = messages_after(reader, index.position(), limit=BATCH)
         if not new:
             break
-        index.add([(one.seq, _text_of(one, paths)) for one in new], until=new[-1].seq)
+        texts = [(one.seq, _text_of(one, paths)) for one in new]
+        index.add(texts, until=new[-1].seq, last_id=new[-1].id)
         done += len(new)
         batches = None if batches is None else batches - 1
     return done
+
+
+def _is_of_another_bus(index: SearchIndex, reader: Reader) -> bool:
+    """Return whether bus.db was replaced, for example by an older copy, since it was indexed."""
+    position, last_id = index.last()
+    if position > ever_last_seq(reader):
+        return True
+    last = find_message_at(reader, position)
+    return last is not None and last.id != last_id
 
 
 def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) -> list[SearchResult]:

@@ -16,16 +16,17 @@ import apsw
 
 from gitworker.store.sqlite.database import BUSY_TIMEOUT_MS, translated
 
-VERSION = 1
+VERSION = 2
 _SCHEMA = f"""
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
     text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
 CREATE TABLE IF NOT EXISTS position (
     id INTEGER PRIMARY KEY CHECK (id = 1),
-    last_seq INTEGER NOT NULL
+    last_seq INTEGER NOT NULL,
+    last_id TEXT NOT NULL
 );
-INSERT OR IGNORE INTO position (id, last_seq) VALUES (1, 0);
+INSERT OR IGNORE INTO position (id, last_seq, last_id) VALUES (1, 0, '');
 PRAGMA user_version = {VERSION};
 """
 _DAMAGED = (apsw.NotADBError, apsw.CorruptError)
@@ -50,11 +51,15 @@ class SqliteSearchIndex:
 
     def position(self) -> int:
         """Return the position up to which all messages are indexed."""
-        rows = self._execute("SELECT last_seq FROM position WHERE id = 1")
-        return int(rows[0][0])
+        return self.last()[0]
 
-    def add(self, texts: Sequence[tuple[int, str]], *, until: int) -> None:
-        """Index the texts of messages, and move the position to `until`, in one transaction.
+    def last(self) -> tuple[int, str]:
+        """Return the position and the id of its message; 0 and empty for an empty index."""
+        ((seq, id),) = self._execute("SELECT last_seq, last_id FROM position WHERE id = 1")
+        return int(seq), str(id)
+
+    def add(self, texts: Sequence[tuple[int, str]], *, until: int, last_id: str) -> None:
+        """Index the texts of messages up to `until`, whose id is `last_id`, in one transaction.
 
         Messages that another process has indexed since are skipped.
         """
@@ -63,7 +68,10 @@ class SqliteSearchIndex:
             for seq, text in texts:
                 if seq > known:
                     self._execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (seq, text))
-            self._execute("UPDATE position SET last_seq = MAX(last_seq, ?) WHERE id = 1", (until,))
+            self._execute(
+                "UPDATE position SET last_seq = ?, last_id = ? WHERE id = 1 AND last_seq < ?",
+                (until, last_id, until),
+            )
 
     def find(self, expression: str, *, before: int, limit: int) -> list[int]:
         """Return the newest messages below `before` that match, newest first."""

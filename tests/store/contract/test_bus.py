@@ -179,7 +179,7 @@ def index(tmp_path: Path) -> Iterator[SearchIndex]:
 
 def test_words_are_found(index: SearchIndex) -> None:
     """A search returns the newest matches first, below a position, up to a limit."""
-    index.add([(1, "login form"), (2, "sign up"), (3, "the LOGIN page")], until=4)
+    index.add([(1, "login form"), (2, "sign up"), (3, "the LOGIN page")], until=4, last_id="last")
     assert index.position() == 4
     assert index.find('"login"', before=99, limit=9) == [3, 1]
     assert index.find('"login"', before=3, limit=9) == [1]
@@ -188,7 +188,7 @@ def test_words_are_found(index: SearchIndex) -> None:
 
 def test_messages_leave_the_index(index: SearchIndex) -> None:
     """Dropped messages are not found any more; an index that is cleared begins at 0."""
-    index.add([(1, "login"), (2, "login"), (3, "login")], until=3)
+    index.add([(1, "login"), (2, "login"), (3, "login")], until=3, last_id="last")
     index.drop([3])
     index.drop_below(2)
     assert index.find('"login"', before=99, limit=9) == [2]
@@ -198,6 +198,6 @@ def test_messages_leave_the_index(index: SearchIndex) -> None:
 
 def test_a_message_is_indexed_once(index: SearchIndex) -> None:
     """Messages that another process has indexed meanwhile are skipped."""
-    index.add([(1, "login")], until=2)
-    index.add([(1, "login"), (3, "login")], until=3)
+    index.add([(1, "login")], until=2, last_id="m2")
+    index.add([(1, "login"), (3, "login")], until=3, last_id="last")
     assert index.find('"login"', before=99, limit=9) == [3, 1]
