@@ -22,6 +22,20 @@ def cursors(store: Database) -> list[str]:
     return [row["agent_id"] for row in store.execute("SELECT agent_id FROM cursors")]
 
 
+def test_a_later_migration_is_noticed(bus: Path, store: Database) -> None:
+    """An open store refuses writes once a newer program has migrated the file, but not before."""
+    foreign(bus, "CREATE TABLE of_another_program (x)")
+    send(store, "a")
+    newer = "UPDATE meta SET value = '99' WHERE key = 'gitworker_schema'"
+    foreign(bus, "CREATE TABLE of_a_newer_version (x)", newer)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="written by a newer gitworker") as caught:
+            send(store, "b")
+        assert caught.value.code == "newer_schema"
+        with pytest.raises(Unavailable, match="written by a newer gitworker"):
+            store.write_one("exports.set_bus_seq", last_seq=1)
+
+
 def test_a_write_is_committed(store: Database, bus: Path) -> None:
     """A committed write is visible to every other program."""
     with store.write() as writer:

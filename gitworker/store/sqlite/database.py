@@ -59,6 +59,8 @@ class Database:
     def __init__(self, path: str, *, create: bool = False) -> None:
         self._wal = -1
         self.fleet_machine: str | None = None  # the id of this machine in a fleet
+        self._known_schema = 0  # SQLite's number of the tables whose version was checked
+        self._check_schema: Callable[[apsw.Connection, str], None] | None = None
         self._may_write_to_the_fleet = [0]  # of the connection's function, which keeps no `self`
         self.path = path
         self._gate = WriteGate(f"{path}-gate", keep=True)
@@ -186,6 +188,7 @@ class Database:
         """
         self.require_writable()
         with self._gate:
+            self.require_known_schema()
             try:
                 self.connection.execute(query_text(query), values)
             except UnicodeEncodeError as error:
@@ -293,6 +296,29 @@ class Database:
             raise read_only_error(self.path)
         self.require_present()
 
+    def note_schema(self, check: Callable[[apsw.Connection, str], None]) -> None:
+        """Note the tables as they are; the caller reads their version afterwards.
+
+        `check` raises Unavailable for tables of a newer version, if they change later.
+        """
+        self._known_schema = self._schema()
+        self._check_schema = check
+
+    def require_known_schema(self) -> None:
+        """Raise Unavailable if a newer program has migrated the file since it was checked."""
+        if self._check_schema is None:
+            return
+        schema = self._schema()
+        if schema != self._known_schema:
+            self._check_schema(self.connection, self.path)
+            self._known_schema = schema
+
+    def _schema(self) -> int:
+        try:
+            return int(self.connection.pragma("schema_version"))
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+
     def require_present(self) -> None:
         """Raise Unavailable if bus.db was deleted or replaced since it was opened.
 
@@ -357,6 +383,7 @@ class WriteTransaction:
         """Take the gate and begin the transaction."""
         self._gate.__enter__()
         try:
+            self.database.require_known_schema()
             self.database.execute("BEGIN IMMEDIATE")
         except BaseException:
             self._gate.__exit__()

@@ -151,8 +151,18 @@ def require_known_protocol(connection: apsw.Connection, path: str) -> str | None
     return _read_meta(connection, path)[0]
 
 
+def _require_known_version(connection: apsw.Connection, path: str) -> None:
+    recorded = _read_meta(connection, path)[0]
+    if str(recorded).isdecimal() and int(str(recorded)) > SCHEMA_VERSION:
+        raise _newer(path, f"schema {recorded}", SCHEMA_VERSION)
+
+
 def read_meta(database: Database) -> str | None:
-    """Return our recorded version, if any; note the machine's id of a database in a fleet."""
+    """Return our recorded version, if any; note the machine's id of a database in a fleet.
+
+    Notes also the tables, so that a write notices a later migration.
+    """
+    database.note_schema(_require_known_version)
     recorded, database.fleet_machine = _read_meta(database.connection, database.path)
     return recorded
 
