@@ -61,6 +61,9 @@ def refused(location: str, text: str) -> "psycopg.Error":
         "UPDATE workers SET version = 7",
         "DELETE FROM workers",
         "UPDATE tasks SET status = 'COMPLETED'",
+        "UPDATE tasks SET open_needs = 7",
+        "INSERT INTO task_claims VALUES ('t', 'ci', 1, 2); UPDATE claim_epochs SET epoch = 0",
+        "INSERT INTO task_claims VALUES ('t', 'ci', 1, 2); DELETE FROM claim_epochs",
         "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
         " actor) VALUES (1, 'worker', 'auth', 1, 'IDLE', 'assign', 'ASSIGNED', 'me')",
         "UPDATE legal_transitions SET to_state = 'IDLE'",

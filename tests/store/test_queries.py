@@ -91,6 +91,16 @@ def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     assert not [detail for detail in plan if "TEMP B-TREE" in detail]
 
 
+def test_answers_are_found_by_indexes(store: Database) -> None:
+    """The answers to each unread message are found without reading all messages to its sender."""
+    asked = "EXPLAIN QUERY PLAN " + query_text("messages.unanswered")
+    plan = [str(row["detail"]) for row in store.execute(asked, {"agent": "hq", "limit": 9})]
+    assert [one for one in plan if one.startswith("SEARCH answer")] == [
+        "SEARCH answer USING INDEX idx_messages_correlation_seq (correlation_id=? AND seq>?)",
+        "SEARCH answer USING INDEX idx_messages_in_reply_to (in_reply_to=?)",
+    ]
+
+
 def test_the_landings_on_a_target_are_an_index_range(store: Database) -> None:
     """The landings on a workstream's branch are found without reading those on other targets."""
     asked = "EXPLAIN QUERY PLAN " + query_text("landings.on_target")

@@ -140,13 +140,15 @@ def test_needs_change(store: Database) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
+        "UPDATE tasks SET open_needs = 0 WHERE id = 'b'",
+        "UPDATE tasks SET open_needs = 1 WHERE id = 'a'",
         "UPDATE task_dependencies SET until = 'done'",
         "INSERT OR REPLACE INTO task_dependencies (task_id, depends_on) VALUES ('b', 'a')",
         "INSERT INTO task_dependencies (task_id, depends_on, until) VALUES ('b', 'c', 'soon')",
     ],
 )
 def test_the_count_cannot_be_avoided(store: Database, statement: str) -> None:
-    """A statement that would change a dependency without its count is refused."""
+    """A statement that would change a dependency without its count, or the count, is refused."""
     with store.write() as writer:
         add(writer, "a")
         add(writer, "b", Need("a"))

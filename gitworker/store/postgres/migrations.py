@@ -6,7 +6,10 @@ older schema migrates it, under the fleet's lock; machines with an older program
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
+
+_HERE = os.path.dirname(__file__)
 
 
 class Migration(NamedTuple):
@@ -14,6 +17,11 @@ class Migration(NamedTuple):
 
     version: int
     text: str
+
+
+def _text(name: str) -> str:
+    with open(f"{_HERE}/{name}", encoding="utf-8") as file:
+        return file.read()
 
 
 # The first version that fleets have had needs no statements. A new version of bus.db needs a line:
@@ -25,4 +33,5 @@ MIGRATIONS = (
         "ALTER TABLE windows ADD COLUMN machine TEXT, ADD COLUMN offer TEXT;"
         " CREATE INDEX idx_windows_offered ON windows (id) WHERE offer IS NOT NULL",
     ),
+    Migration(11, _text("migration_11.sql")),
 )

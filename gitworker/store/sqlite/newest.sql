@@ -624,17 +624,12 @@ CREATE TABLE fleet_hand_ins (
     created_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX idx_windows_offered ON windows(id) WHERE offer IS NOT NULL;
+CREATE INDEX idx_messages_in_reply_to ON messages(in_reply_to) WHERE in_reply_to IS NOT NULL;
 INSERT INTO meta VALUES ('schema_version', '1');
 INSERT INTO export_state VALUES (1, 0);
 INSERT INTO projects VALUES ('default', '', 1.0, 2, 'ACTIVE', 0, NULL, NULL, 0, 0, 0);
 INSERT INTO repos VALUES ('default', 'default', 'LINK', '', '', 'main', '');
 CREATE TRIGGER claims_raise_epoch_on_insert AFTER INSERT ON task_claims BEGIN
-    INSERT INTO claim_epochs (task_id, epoch) SELECT NEW.task_id, 0
-    WHERE NOT EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
-    UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
-END;
-CREATE TRIGGER claims_raise_epoch_on_takeover AFTER UPDATE OF claimed_by ON task_claims
-WHEN NEW.claimed_by IS NOT OLD.claimed_by BEGIN
     INSERT INTO claim_epochs (task_id, epoch) SELECT NEW.task_id, 0
     WHERE NOT EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
     UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
@@ -753,20 +748,6 @@ END;
 CREATE TRIGGER transitions_writer BEFORE INSERT ON transitions BEGIN
     SELECT only_gitworker_inserts_transitions();
 END;
-CREATE TRIGGER task_dependencies_insert AFTER INSERT ON task_dependencies
-WHEN NOT EXISTS (
-    SELECT 1 FROM tasks WHERE id = NEW.depends_on AND (status = 'COMPLETED'
-        OR NEW.until = 'done' AND status IN ('VERIFYING', 'AWAITING_APPROVAL'))
-) BEGIN
-    UPDATE tasks SET open_needs = open_needs + 1 WHERE id = NEW.task_id;
-END;
-CREATE TRIGGER task_dependencies_delete AFTER DELETE ON task_dependencies
-WHEN NOT EXISTS (
-    SELECT 1 FROM tasks WHERE id = OLD.depends_on AND (status = 'COMPLETED'
-        OR OLD.until = 'done' AND status IN ('VERIFYING', 'AWAITING_APPROVAL'))
-) BEGIN
-    UPDATE tasks SET open_needs = open_needs - 1 WHERE id = OLD.task_id;
-END;
 CREATE TRIGGER task_dependencies_update BEFORE UPDATE ON task_dependencies BEGIN
     SELECT RAISE(ABORT, 'gitworker: a dependency is deleted and inserted, never changed');
 END;
@@ -774,22 +755,6 @@ CREATE TRIGGER task_dependencies_twice BEFORE INSERT ON task_dependencies BEGIN
     SELECT RAISE(ABORT, 'gitworker: the dependency exists already') WHERE EXISTS (
         SELECT 1 FROM task_dependencies
         WHERE task_id = NEW.task_id AND depends_on = NEW.depends_on
-    );
-END;
-CREATE TRIGGER tasks_landed AFTER UPDATE OF status ON tasks
-WHEN (NEW.status = 'COMPLETED') <> (OLD.status = 'COMPLETED') BEGIN
-    UPDATE tasks SET open_needs = open_needs + CASE NEW.status WHEN 'COMPLETED' THEN -1 ELSE 1 END
-    WHERE id IN (
-        SELECT task_id FROM task_dependencies WHERE depends_on = NEW.id AND until = 'landed'
-    );
-END;
-CREATE TRIGGER tasks_handed_in AFTER UPDATE OF status ON tasks
-WHEN (NEW.status IN ('VERIFYING', 'AWAITING_APPROVAL', 'COMPLETED'))
-    <> (OLD.status IN ('VERIFYING', 'AWAITING_APPROVAL', 'COMPLETED')) BEGIN
-    UPDATE tasks SET open_needs = open_needs
-        + CASE WHEN NEW.status IN ('VERIFYING', 'AWAITING_APPROVAL', 'COMPLETED') THEN -1 ELSE 1 END
-    WHERE id IN (
-        SELECT task_id FROM task_dependencies WHERE depends_on = NEW.id AND until = 'done'
     );
 END;
 CREATE TRIGGER projects_limit_set AFTER UPDATE OF max_concurrent_agents ON projects BEGIN
@@ -951,4 +916,54 @@ WHEN NEW.machine = 'comment' BEGIN
     UPDATE review_comments SET state = NEW.to_state, version = NEW.version,
         state_changed_at_ms = NEW.ts_ms
     WHERE id = CAST(NEW.entity_id AS INTEGER);
+END;
+CREATE TRIGGER task_dependencies_insert AFTER INSERT ON task_dependencies BEGIN
+    UPDATE tasks SET open_needs = (
+        SELECT COUNT(*) FROM task_dependencies AS d LEFT JOIN tasks AS n ON n.id = d.depends_on
+        WHERE d.task_id = tasks.id AND (n.id IS NULL OR n.status <> 'COMPLETED'
+            AND NOT (d.until = 'done' AND n.status IN ('VERIFYING', 'AWAITING_APPROVAL')))
+    ) WHERE id = NEW.task_id;
+END;
+CREATE TRIGGER task_dependencies_delete AFTER DELETE ON task_dependencies BEGIN
+    UPDATE tasks SET open_needs = (
+        SELECT COUNT(*) FROM task_dependencies AS d LEFT JOIN tasks AS n ON n.id = d.depends_on
+        WHERE d.task_id = tasks.id AND (n.id IS NULL OR n.status <> 'COMPLETED'
+            AND NOT (d.until = 'done' AND n.status IN ('VERIFYING', 'AWAITING_APPROVAL')))
+    ) WHERE id = OLD.task_id;
+END;
+CREATE TRIGGER tasks_satisfy AFTER UPDATE OF status ON tasks
+WHEN (NEW.status = 'COMPLETED') <> (OLD.status = 'COMPLETED')
+    OR (NEW.status IN ('VERIFYING', 'AWAITING_APPROVAL', 'COMPLETED'))
+        <> (OLD.status IN ('VERIFYING', 'AWAITING_APPROVAL', 'COMPLETED')) BEGIN
+    UPDATE tasks SET open_needs = (
+        SELECT COUNT(*) FROM task_dependencies AS d LEFT JOIN tasks AS n ON n.id = d.depends_on
+        WHERE d.task_id = tasks.id AND (n.id IS NULL OR n.status <> 'COMPLETED'
+            AND NOT (d.until = 'done' AND n.status IN ('VERIFYING', 'AWAITING_APPROVAL')))
+    ) WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = NEW.id);
+END;
+CREATE TRIGGER tasks_open_needs BEFORE UPDATE OF open_needs ON tasks
+WHEN NEW.open_needs IS NOT OLD.open_needs BEGIN
+    SELECT RAISE(ABORT, 'gitworker: open dependencies are counted, never set')
+    WHERE NEW.open_needs IS NOT (
+        SELECT COUNT(*) FROM task_dependencies AS d LEFT JOIN tasks AS n ON n.id = d.depends_on
+        WHERE d.task_id = OLD.id AND (n.id IS NULL OR n.status <> 'COMPLETED'
+            AND NOT (d.until = 'done' AND n.status IN ('VERIFYING', 'AWAITING_APPROVAL')))
+    );
+END;
+CREATE TRIGGER claim_epochs_insert BEFORE INSERT ON claim_epochs BEGIN
+    SELECT RAISE(ABORT, 'gitworker: an epoch is raised, never set')
+    WHERE EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
+END;
+CREATE TRIGGER claim_epochs_update BEFORE UPDATE ON claim_epochs
+WHEN NEW.epoch < OLD.epoch OR NEW.task_id IS NOT OLD.task_id BEGIN
+    SELECT RAISE(ABORT, 'gitworker: an epoch is raised, never set');
+END;
+CREATE TRIGGER claim_epochs_delete BEFORE DELETE ON claim_epochs BEGIN
+    SELECT RAISE(ABORT, 'gitworker: epochs are not deleted');
+END;
+CREATE TRIGGER claims_raise_epoch_on_takeover AFTER UPDATE OF claimed_by, task_id ON task_claims
+WHEN NEW.claimed_by IS NOT OLD.claimed_by OR NEW.task_id IS NOT OLD.task_id BEGIN
+    INSERT INTO claim_epochs (task_id, epoch) SELECT NEW.task_id, 0
+    WHERE NOT EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
+    UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
 END;

@@ -4,13 +4,14 @@ import pytest
 
 from gitworker.errors import Conflict, Internal, Unavailable
 from gitworker.model.worker import WorkerState
-from gitworker.store.api import Store
+from gitworker.store.api import Store, Writer
 from gitworker.store.backend import expected_guards, open_store, restate, restore_guards
 from gitworker.store.messages.transitions import (
     NewTransition,
     insert_transition,
     last_transition_ms,
 )
+from gitworker.store.sqlite.database import Database
 from gitworker.store.workers import add_worker, load_worker, set_review_state
 
 ASSIGN = NewTransition(
@@ -81,6 +82,52 @@ def test_a_repair_passes_the_guards(store: Store, location: str) -> None:
     with pytest.raises(Conflict), store.write() as writer:
         insert_transition(writer, ASSIGN)
     open_store(location).close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE tasks SET open_needs = 0 WHERE id = 'b'",
+        "UPDATE tasks SET open_needs = 2 WHERE id = 'b'",
+        "UPDATE claim_epochs SET epoch = 0",
+        "UPDATE claim_epochs SET task_id = 'y'",
+        "INSERT OR REPLACE INTO claim_epochs (task_id, epoch) VALUES ('x', 0)",
+        "DELETE FROM claim_epochs",
+    ],
+)
+def test_counts_and_epochs_are_not_set(store: Store, statement: str) -> None:
+    """The number of open dependencies and the epoch of a claim change with their rows only."""
+    with store.write() as writer:
+        for name in ("a", "b"):
+            writer.run(
+                "tasks.insert", task=name, title="", requires_approval=0, max_retries=1, now=1
+            )
+        writer.run("task_needs.insert", task="b", on="a", until="landed")
+        take_claim(writer)
+    assert isinstance(store, Database)
+    with pytest.raises(Conflict, match=r"counted|raised|not deleted"), store.write():
+        store.execute(statement)
+    assert store.execute("SELECT open_needs FROM tasks WHERE id = 'b'") == [{"open_needs": 1}]
+    assert store.execute("SELECT task_id, epoch FROM claim_epochs") == [
+        {"task_id": "x", "epoch": 1}
+    ]
+
+
+def test_a_renamed_claim_gets_the_next_epoch(store: Store) -> None:
+    """A claim that is moved to another name by plain SQL raises the epoch of that name."""
+    assert isinstance(store, Database)
+    with store.write() as writer:
+        take_claim(writer)
+        store.execute("UPDATE task_claims SET task_id = 'y'")
+        store.execute("UPDATE task_claims SET task_id = 'x'")
+    found = store.execute("SELECT task_id, epoch FROM claim_epochs ORDER BY task_id")
+    assert found == [{"task_id": "x", "epoch": 2}, {"task_id": "y", "epoch": 1}]
+
+
+def take_claim(writer: Writer) -> None:
+    """Insert a claim."""
+    assert isinstance(writer, Database)
+    writer.execute("INSERT INTO task_claims VALUES ('x', 'auth', 1, 2)")
 
 
 def test_a_missing_store_is_unavailable(location: str) -> None:

@@ -24,6 +24,17 @@ NEXT = Migration(
     migrate.SCHEMA_VERSION + 1, "ALTER TABLE tasks ADD COLUMN colour TEXT; CREATE TABLE shelves ()"
 )
 BOTH = (*MIGRATIONS, NEXT)
+GUARDS = (
+    "SELECT pg_get_triggerdef(oid), pg_get_functiondef(tgfoid) FROM pg_trigger"
+    " WHERE tgrelid IN ('tasks'::regclass, 'task_dependencies'::regclass, 'task_claims'::regclass,"
+    " 'claim_epochs'::regclass) ORDER BY 1",
+    "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1",
+)
+MADE_BY_11 = (
+    ("task_dependencies_delete", "task_dependencies"), ("tasks_satisfy", "tasks"),
+    ("tasks_open_needs", "tasks"), ("claim_epochs_insert", "claim_epochs"),
+    ("claim_epochs_update", "claim_epochs"), ("claim_epochs_delete", "claim_epochs"),
+)  # fmt: skip
 VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
 
 
@@ -59,6 +70,18 @@ def test_the_newest_version_is_that_of_bus_db() -> None:
     """Whoever adds a migration of bus.db adds the one of PostgreSQL."""
     versions = [one.version for one in MIGRATIONS]
     assert versions == list(range(versions[0], migrate.SCHEMA_VERSION + 1))
+
+
+def test_schema_11_has_the_guards_of_a_new_schema(machine: Machine, location: str) -> None:
+    """A schema that is migrated to version 11 has the triggers and indexes of a new one."""
+    with closing(FleetServer(location)) as server:
+        before = [server.run(text) for text in GUARDS]
+        for name, table in MADE_BY_11:
+            server.run(f"DROP TRIGGER {name} ON {table}; DROP FUNCTION {name}()")
+        server.run("DROP INDEX idx_messages_in_reply_to")
+        assert [server.run(text) for text in GUARDS] != before
+        server.run(next(one.text for one in MIGRATIONS if one.version == 11))
+        assert [server.run(text) for text in GUARDS] == before
 
 
 def test_one_machine_migrates(machine: Machine, location: str) -> None:

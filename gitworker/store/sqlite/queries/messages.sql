@@ -156,8 +156,11 @@ WHERE to_agent = :agent
     AND (type = 'x-question' OR seq > COALESCE(
         (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0))
     AND NOT EXISTS (SELECT 1 FROM messages AS answer
-        WHERE answer.to_agent = m.from_agent AND answer.seq > m.seq
-            AND (answer.in_reply_to = m.id OR answer.correlation_id = m.id))
+        WHERE answer.correlation_id = m.id AND answer.seq > m.seq
+            AND +answer.to_agent = m.from_agent)
+    AND NOT EXISTS (SELECT 1 FROM messages AS answer
+        WHERE answer.in_reply_to = m.id AND +answer.seq > m.seq
+            AND +answer.to_agent = m.from_agent)
 ORDER BY seq LIMIT :limit;
 
 -- name: newest_verdict — the newest hand-in of a task or verdict on it
