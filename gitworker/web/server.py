@@ -65,6 +65,9 @@ class _Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         if not self.should_exit:
             await self._is_over.wait()
+        import logging  # uvicorn has imported it
+
+        logging.getLogger("uvicorn.error").disabled = True  # it calls a stream that ends an error
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End the wait, as the handler of a signal."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import threading
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, cast
@@ -208,3 +209,14 @@ def test_a_late_notice_ends_with_the_next_try() -> None:
 
     announced = threading.Event()
     asyncio.run(play())
+
+
+def test_an_interrupt_with_open_pages_is_quiet(page: Page) -> None:
+    """Ctrl-C cuts off the streams of open pages without a word about them."""
+    events = Events(page, "/events")
+    events.next("changed")
+    page.process.send_signal(signal.SIGINT)
+    errors = page.process.communicate(timeout=DEADLINE_S)[1]
+    events.close()
+    assert "Traceback" not in errors
+    assert "Exception" not in errors
