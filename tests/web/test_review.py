@@ -343,3 +343,15 @@ def test_a_comment_on_the_old_name_of_a_file(world: World, page: Page) -> None:
         text="Was this needed?",
     )  # fmt: skip
     assert done.status == 200, done.text
+
+
+def test_an_open_comment_keeps_its_hunk_open(world: World, page: Page) -> None:
+    """A hunk that is viewed begins folded only if each comment on it is resolved."""
+    add(page, "1", "Why?")
+    page.press("/workers/auth/review", verdict="commented")
+    page.press("/workers/auth/viewed", path=FILE)
+    service = open_repository(str(world.root))
+    assert re.search(r'<details open><summary data-item id="hunk-', page.see("/workers/auth"))
+    author(world).handle_comment(1, answer="It is needed.")
+    service.resolve_comment(1)
+    assert re.search(r'<details><summary data-item id="hunk-', page.see("/workers/auth"))

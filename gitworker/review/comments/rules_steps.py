@@ -35,6 +35,11 @@ def is_open(state: CommentState) -> bool:
     return state in OPEN
 
 
+def is_resolved(state: CommentState) -> bool:
+    """Return whether the comment needs nothing more."""
+    return state is CommentState.RESOLVED
+
+
 def is_reopened(state: CommentState) -> bool:
     """Return whether the comment was reopened and is not handled again."""
     return state is CommentState.REOPENED

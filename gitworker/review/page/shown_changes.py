@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.review.comments.rules_steps import is_resolved
 from gitworker.review.rules_patch import mode_text
 from gitworker.store.reviewing.comments import OLD
 
@@ -43,6 +44,12 @@ class ShownHunk(NamedTuple):
     lines: tuple[DiffLine, ...]
     is_viewed: bool
 
+    @property
+    def is_discussed(self) -> bool:
+        """Return whether a comment on it is not resolved; it does not begin folded then."""
+        said = [one.comment for line in self.lines for one in line.said]
+        return any(not is_resolved(one.state) for one in said)
+
 
 class ShownFile(NamedTuple):
     """One file; `key` is the same in every round, `said` are comments outside its hunks.
@@ -65,6 +72,11 @@ class ShownFile(NamedTuple):
     def is_viewed(self) -> bool:
         """Return whether every part is viewed."""
         return self.viewed == self.total
+
+    @property
+    def is_discussed(self) -> bool:
+        """Return whether a comment on one of its hunks is not resolved."""
+        return any(one.is_discussed for one in self.hunks)
 
 
 class ShownChanges(NamedTuple):

@@ -156,7 +156,8 @@ def _evidence(page: ReviewPage, *, width: int) -> Iterator[AnyRow]:
 
 def is_folded(file: ShownFile, toggled: Set[str]) -> bool:
     """Return whether only the first row of a file is shown."""
-    return (file.folded is not None or file.is_viewed) != (file.path in toggled)
+    is_done = file.is_viewed and not file.is_discussed
+    return (file.folded is not None or is_done) != (file.path in toggled)
 
 
 def _file(file: ShownFile, layout: Layout) -> Iterator[AnyRow]:

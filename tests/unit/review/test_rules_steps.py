@@ -8,6 +8,7 @@ from gitworker.review.comments.rules_steps import (
     is_draft,
     is_open,
     is_reopened,
+    is_resolved,
     repeats,
     require_step,
 )
@@ -20,6 +21,7 @@ def test_states() -> None:
     assert [one.value for one in CommentState if is_draft(one)] == ["draft"]
     assert [one.value for one in CommentState if is_open(one)] == ["sent", "reopened"]
     assert [one.value for one in CommentState if is_reopened(one)] == ["reopened"]
+    assert [one.value for one in CommentState if is_resolved(one)] == ["resolved"]
 
 
 def test_repeated_steps() -> None:
