@@ -94,8 +94,9 @@ def read_static() -> dict[str, bytes]:
 
 
 def _without_comments(script: bytes) -> bytes:
-    """Return our script without the comments and the indentation, which only a reader needs."""
-    return re.sub(rb"(?m)^ +| *// .*$", b"", script)
+    """Return our script without the comments and blanks that only a reader needs."""
+    bare = re.sub(rb"(?m)^ +| *// .*$", b"", script)
+    return re.sub(rb" (=>|[=!]==|[<>]?=|&&|\|\||\?\??|[:+<>-]) ", rb"\1", bare)
 
 
 def _stamp(at_ms: int) -> Markup:

@@ -139,6 +139,9 @@ def test_errors_and_other_states_delete_no_text(world: World, page: Page, tab: A
     assert tab.input_value("#review-auth-text") == "Name it sign-in"
     assert tab.is_visible("#review-auth-text")
     tab.goto(f"{page.origin}/workers/auth")
+    assert tab.input_value("#review-auth-text") == "Name it sign-in"
+    tab.fill("#review-auth-text", "")
+    tab.evaluate("document.activeElement.blur()")
     assert tab.is_hidden("#review-auth-text")
 
 

@@ -180,7 +180,7 @@ on("htmx:beforeSwap", ({ detail }) => {  // an error replaces no part of the pag
     const page = new DOMParser().parseFromString(responseText, "text/html");
     if (all("textarea", target).some((field) => hasText(field) && !one(`[id="${field.id}"]`, page))) {
       detail.shouldSwap = false;
-      return report("The item of your text has changed. Copy the text, then load the page again.");
+      return report("This item has changed. Copy your text, then load the page again.");
     }
     const found = liveOf(page);
     if (found.text === known) {
@@ -190,14 +190,26 @@ on("htmx:beforeSwap", ({ detail }) => {  // an error replaces no part of the pag
     known = found.text;
   }
 });
-on("htmx:afterSettle", () => all("details textarea").filter(hasText).forEach((field) => {
-  field.closest("details").open = true;  // a text that was typed stays visible
+const reveal = (field) => { (field.closest("details") ?? {}).open = true; };
+on("htmx:afterSettle", () => all("details textarea").filter(hasText).forEach(reveal));
+
+// A text that was typed outlives a page that is loaded again, also for the next round.
+const keyOf = ({ id }) => location.pathname + "#" + id.replace(/^(on-\w+)-\d+/, "$1");
+addEventListener("pagehide", () => all("textarea").filter(hasText).forEach((field) => {
+  sessionStorage.setItem(keyOf(field), field.value);
 }));
+all("textarea").forEach((field) => {
+  const kept = sessionStorage.getItem(keyOf(field));
+  sessionStorage.removeItem(keyOf(field));
+  if (!kept || field.value) return;
+  field.value = kept;
+  reveal(field);
+});
 on("htmx:beforeRequest", (event) => {  // a review is not sent without the comment in an open form
   const left = event.target.id.startsWith("review-") && all("form.on textarea").find(hasText);
   if (!left) return;
   event.preventDefault();
-  report("Add this comment as a draft, or clear it; then send the review.");
+  report("First add this comment as a draft, or clear it.");
   left.focus();
 });
 on("htmx:afterRequest", ({ target, detail }) => {
