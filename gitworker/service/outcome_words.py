@@ -45,7 +45,7 @@ def landing_outcome(results: Sequence[Landed | NotLanded]) -> Outcome:
 def restart_outcome(service: Service, worker: str) -> Outcome:
     """Start the agent of a worker again, and return whether its last command was known."""
     if service.restart(worker) is None:
-        text = f"the last command of {worker} is not known"
+        text = f"no command of an agent of {worker} is known: work there yourself, or start one"
         return Outcome(text, service.show(worker).next_command, True)
     return Outcome(f"the agent of {worker} has started")
 

@@ -200,7 +200,7 @@ def test_begin_again(world: World) -> None:
 
     async def story(room: Room) -> None:
         await room.press("i", sees="no idea")
-        await room.press("b", sees="the last command of docs is not known")
+        await room.press("b", sees="no command of an agent of docs is known")
         names = [name for name, _, _ in room.app.commands(room.app.screen)]
         await room.run(names[0])
         await room.press("escape", "g", sees="needs you 1")

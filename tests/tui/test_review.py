@@ -98,7 +98,7 @@ def test_a_round_of_requests(world: World) -> None:
         await room.see("#1 draft")
         await room.press("r", sees="It is sent with your drafts: 1.")
         await room.write("One thing.")
-        await room.see("auth was sent back with your request, with 2 comments", "working")
+        await room.see("auth was sent back with your request, with 2 comments", "at work")
         world.commit("auth", {"src/login.py": APP.replace("logout", "leave")})
         author.handle_comment(1, answer="renamed")
         world.submit("auth")
@@ -328,7 +328,7 @@ def test_orders_to_an_agent(world: World) -> None:
         await room.run("Pause the agent of auth")
         await room.see("pause")
         await room.run("Start the agent of auth again")
-        await room.see("the last command of auth is not known")
+        await room.see("no command of an agent of auth is known")
 
     play(world, story, worker="auth", size=(100, 40))
 

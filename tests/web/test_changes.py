@@ -8,6 +8,7 @@ from gitworker.errors import Conflict
 from gitworker.model.worker import WorkerState
 from gitworker.questions.ask import ask
 from gitworker.service import open_repository
+from gitworker.states.comment_machine import CommentState
 from tests.web.kit import Events, Page, serving
 from tests.workers.world import World
 
@@ -177,3 +178,15 @@ def test_land_is_for_the_round_on_the_page(world: World, page: Page) -> None:
     (newest,) = re.findall(r'name="seen" value="(\w+)"', page.see("/workers/auth"))
     assert page.press("/workers/auth/land", seen=newest).status in (200, 202)
     world_is_landed(world, page)
+
+
+def test_landing_approved_work_sends_the_drafts(world: World, page: Page) -> None:
+    """A draft on work that another person has approved is sent before it lands."""
+    seen = world.tip("auth/login")
+    world.approve("auth")
+    service = open_repository(str(world.root))
+    service.comment("auth", "src/login.py:1", text="Name it sign_in next time")
+    assert page.press("/workers/auth/land", seen=seen).status in (200, 202)
+    world_is_landed(world, page)
+    (comment,) = service.review_comments().comments
+    assert comment.comment.state is CommentState.SENT

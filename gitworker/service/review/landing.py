@@ -104,6 +104,24 @@ class ReviewMethods(ServiceBase):
             note = self._without_secrets(note)
             return land(session, workers, everything=everything, keep=keep, note=note)
 
+    def land_seen(self, worker: str, tip: str | None) -> list[Landed | NotLanded]:
+        """Land approved work that a screen shows, and send the caller's drafts on it first.
+
+        `tip` is that of the round on the screen; raises Conflict if a newer one was handed in.
+        """
+        from gitworker.landing.merge import merge
+        from gitworker.lifecycle.rules import is_approved
+        from gitworker.review.comments.send import send
+        from gitworker.review.rounds import require_seen
+
+        with self._acting() as session:
+            found = self._worker(session, worker)
+            if tip is not None:
+                require_seen(session, found, tip)
+            if is_approved(found.state):
+                send(session, found.worker_id, may_be_empty=True)
+            return merge(session, [found.worker_id])
+
     def plan_merge(self, workers: Sequence[str] = (), *, everything: bool = False) -> list[Planned]:
         """Return the windows in which workers would land if all of them pass."""
         from gitworker.landing.landing_plan import plan

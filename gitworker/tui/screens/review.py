@@ -19,6 +19,7 @@ from gitworker.service.outcome_words import (
     restart_outcome,
     review_words,
 )
+from gitworker.states.worker_machine import state_label
 from gitworker.tui.keys import REVIEW
 from gitworker.tui.rows.line_rows import ColorCache, LineKey, is_same_line
 from gitworker.tui.rows.queue_rows import Verdict
@@ -132,7 +133,7 @@ class ReviewView(View):
         )
         parts = [self._worker]
         if line is not None:
-            parts.append(line.state.value.lower().replace("_", " "))
+            parts.append(state_label(line.state))
         if self.data is not None:
             seen: Seen = self.data
             if seen.shown.drafts:
@@ -358,6 +359,7 @@ class ReviewView(View):
         self.room.change("approve", lambda: Outcome(self._approve(tip)))
 
     def _approve(self, tip: str) -> str:
+        self.room.service.require_round(self._worker, tip)
         sent = self.room.service.send_review(self._worker, verdict="approved", at=tip)
         return review_words(sent)
 
@@ -390,9 +392,8 @@ class ReviewView(View):
 
         def land() -> Outcome:
             if is_approved(service.show(name).worker.state):
-                service.require_round(name, page.round.tip)
-            else:
-                self._approve(page.round.tip)
+                return landing_outcome(service.land_seen(name, page.round.tip))
+            self._approve(page.round.tip)
             return landing_outcome(service.merge([name]))
 
         self.room.change(f"land {name}", land)

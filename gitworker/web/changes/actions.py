@@ -25,9 +25,8 @@ def land(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     """
     if form.get("at"):
         review.approve(site, worker, form)
-    elif seen := form.get("seen"):
-        site.service.require_round(worker, seen)
-    return _shown(landing_outcome(site.service.merge([worker])))
+        return _shown(landing_outcome(site.service.merge([worker])))
+    return _shown(landing_outcome(site.service.land_seen(worker, form.get("seen") or None)))
 
 
 def land_all(site: Site, _name: str, _form: Mapping[str, str]) -> Notice:

@@ -22,6 +22,7 @@ def approve(site: Site, worker: str, form: Mapping[str, str]) -> Notice:
     at = form.get("at")
     if not at:
         raise Invalid("the approval names no commit; load the page again")
+    site.service.require_round(worker, at)
     sent = site.service.send_review(worker, verdict="approved", note=read_text(form, "note"), at=at)
     return done(review_words(sent))
 
