@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.command import DiscoveryHit, Hit, Provider
 
+from gitworker.states.worker_machine import state_label
 from gitworker.tui.room import Room
 from gitworker.tui.screens.board import Board
 from gitworker.tui.view import View
@@ -88,6 +89,7 @@ class ControlRoom(Room):
 
     def show_place(self, name: str) -> None:
         """Show one of PLACES instead of all other screens."""
+        self.report(None)  # the outcome of a change was for the screen before
         while len(self.screen_stack) > 2:
             self.pop_screen()
         if name != "board":
@@ -98,6 +100,7 @@ class ControlRoom(Room):
         """Show the review of a worker."""
         from gitworker.tui.screens.review import ReviewView
 
+        self.report(None)
         self.push_screen(ReviewView(worker))
 
     def show_help(self) -> None:
@@ -115,5 +118,5 @@ class ControlRoom(Room):
         frame, _ = self.feed.newest
         for line in frame.workers if frame else ():
             run = partial(self.show_worker, line.worker)
-            yield f"Review {line.worker}", line.state.value.lower().replace("_", " "), run
+            yield f"Review {line.worker}", state_label(line.state), run
         yield "Quit", "Close the control room", self.exit

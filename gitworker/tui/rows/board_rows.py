@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gitworker.observe.queue.board_columns import DONE, NEEDS, Card, columns
 from gitworker.observe.queue.worker_facts import CardFacts
 from gitworker.observe.text_width import padded
+from gitworker.states.worker_machine import state_label
 from gitworker.tui.rows.row import BAD, BOLD, DIM, NOTED, Part, age, clean, row
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def board_rows(
 
 def _card(card: Card, now_ms: int, width: int, column: str) -> Iterator[Row]:
     line, facts = card.line, card.facts
-    known = [line.state.value.lower().replace("_", " "), age(now_ms, line.since_ms)]
+    known = [state_label(line.state), age(now_ms, line.since_ms)]
     if line.machine is not None:
         known.append(f"on {line.machine}")
     if line.liveness.value != "-":
