@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gitworker.errors import GitWorkerError
 from gitworker.paths import read_worktree_owner
-from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
 from gitworker.store.workers import Worker, set_worktree
 
@@ -22,10 +21,13 @@ def follow_moves(session: Session, workers: list[Worker]) -> bool:
     then run neither our hooks nor the user's.
     """
     moved = False
+    inside = f"{session.repository.common_dir}/"
     for worker in workers:
         if worker.worktree is None or worker.admin_dir is None:
             continue
-        if os.path.isdir(worker.worktree) and os.path.isdir(worker.admin_dir):
+        if os.path.isdir(worker.worktree) and (
+            worker.admin_dir.startswith(inside) or os.path.isdir(worker.admin_dir)
+        ):
             continue
         admin_dir = _admin_dir_now(session, worker, worker.admin_dir)
         place = _follow(session, worker, admin_dir)
@@ -115,6 +117,8 @@ def _follow(session: Session, worker: Worker, admin_dir: str) -> str | None:
         new = find_moved(session, owner._replace(admin_dir=admin_dir, place=place))
         if new is None:
             return None
+        from gitworker.repo.plumbing.disk import write_atomically  # only if `mv` moved it
+
         with suppress(OSError):
             write_atomically(f"{admin_dir}/gitdir", os.fsencode(f"{new}/.git\n"))
             return new

@@ -10,7 +10,7 @@ from gitworker.paths import open_regular, read_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 PACKED_AT_MOST_BYTES = 1024 * 1024  # git searches a larger file faster
-LOOSE_AT_MOST = 200  # to open more files costs more than one git process
+LOOSE_AT_MOST = 2_000  # 11 µs each, a third of what git needs for a loose ref
 # git compares each ref with each pattern: for many names it is faster to read and filter all refs.
 NAMES_AT_MOST = 100
 SYMBOLIC_AT_MOST = 5  # as git

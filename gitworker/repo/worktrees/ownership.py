@@ -132,11 +132,10 @@ def is_in_order(owner: OwnershipClaim) -> bool:
     return (
         admin_dir is not None
         and owner.ref is not None
-        and is_inside(owner.common_dir, admin_dir)
+        and _is_usual(owner.common_dir, admin_dir)
         and _has_line(f"{place}/.git", f"gitdir: {admin_dir}")
         and _has_line(f"{admin_dir}/HEAD", f"{HEAD_PREFIX}{owner.ref}")
         and _has_line(f"{admin_dir}/gitdir", f"{place}/.git")
-        and _has_line(f"{admin_dir}/commondir", USUAL_COMMON_DIR)
         and (
             _has_line(f"{admin_dir}/{OWNER_FILE}", f"{owner.worker_id} {owner.task_id}")
             or read_worktree_owner(admin_dir) in (None, (owner.worker_id, owner.task_id))
@@ -272,13 +271,18 @@ def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
 
 def is_inside(common_dir: str, admin_dir: str) -> bool:
     """Return whether a path is that of an admin directory of the repository, existing or not."""
-    usual, name = os.path.split(admin_dir)
-    is_usual = usual == f"{common_dir}/worktrees" and name not in UNUSUAL_NAMES
-    # Of such a path, only these two can be links that `common_dir` does not follow.
-    if is_usual and not (os.path.islink(usual) or os.path.islink(admin_dir)):
+    # Of a usual path, only these two can be links that `common_dir` does not follow.
+    links = (os.path.dirname(admin_dir), admin_dir)
+    if _is_usual(common_dir, admin_dir) and not any(map(os.path.islink, links)):
         return True
     parent = os.path.dirname(os.path.realpath(admin_dir))
     return parent == f"{os.path.realpath(common_dir)}/worktrees"
+
+
+def _is_usual(common_dir: str, admin_dir: str) -> bool:
+    """Return whether a path is written as that of an admin directory of the repository."""
+    folder, _, name = admin_dir.rpartition("/")
+    return folder == f"{common_dir}/worktrees" and name not in UNUSUAL_NAMES
 
 
 def describe(owner: OwnershipClaim, flaw: Flaw) -> str:
