@@ -55,7 +55,7 @@ def label_of(words: str) -> str:
 
 def one_line(text: str) -> str:
     r"""Return text as one line, with every invisible character, \n and \t escaped."""
-    if is_shown(text):
+    if (text.isascii() and text.isprintable()) or is_shown(text):
         return text
     return "".join(c if is_shown(c) else ascii(c)[1:-1] for c in text)
 

@@ -97,9 +97,11 @@ def table(
     """Return the lines of a table: columns as wide as needed; the widest is cut until all fit.
 
     `colors` gives, by column, the colour of each cell's text. `widths` are those of
-    `column_widths`, if the caller has chosen them.
+    `column_widths`, if the caller has chosen them; then the cells are already made by `one_line`.
     """
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    cells: Sequence[Sequence[str]] = rows
+    if widths is None:
+        cells = [[one_line(cell) for cell in row] for row in rows]
     chosen = column_widths(head, cells, width=width) if widths is None else widths
     lines = [_row(head, chosen, [BOLD if color else None] * len(head))]
     shades: list[Mapping[str, str]] = [(colors or {}).get(i, {}) for i in range(len(head))]
@@ -142,6 +144,9 @@ def column_widths(
 def _row(cells: Sequence[str], widths: Sequence[int], codes: Sequence[str | None]) -> str:
     parts = []
     for cell, limit, code in zip(cells, widths, codes, strict=True):
+        if code is None and len(cell) <= limit and cell.isascii():
+            parts.append(cell.ljust(limit))  # most cells; the rest gives the same, more slowly
+            continue
         text = cut(cell, limit)
         parts.append(paint(text, code, color=code is not None) + padded(text, limit)[len(text) :])
     return GAP.join(parts).rstrip()

@@ -19,7 +19,6 @@ from gitworker.store.planning.workstreams import (
     Workstream,
     all_workstreams,
     find_open_task,
-    find_workstream,
     shares_of,
     sums_of,
 )
@@ -56,12 +55,6 @@ def read_workstreams(
     return tuple(
         read_line(reader, one, now_ms) for one in found if every or one.archived_at_ms is None
     )
-
-
-def find_line(reader: Reader, name: str, now_ms: int) -> WorkstreamLine | None:
-    """Return one workstream, or None."""
-    found = find_workstream(reader, name)
-    return None if found is None else read_line(reader, found, now_ms)
 
 
 def read_line(reader: Reader, stored: Workstream, now_ms: int) -> WorkstreamLine:

@@ -150,7 +150,8 @@ def render_tasks(found: TaskList, *, width: int | None, color: bool) -> str:
     empty = "no such task: git worker status"
     if width is None or not _cuts_commands(rows, width):
         return listing(HEAD, rows, width=width, color=color, empty=empty, last=more)
-    head, cells = _without_next(HEAD), [_without_next(row) for row in rows]
+    head = _without_next(HEAD)
+    cells = [[one_line(cell) for cell in _without_next(row)] for row in rows]
     widths = column_widths(head, cells, width=width)
     heading, *lines = table(head, cells, width=width, color=color, widths=widths)
     shown = [heading]

@@ -123,12 +123,6 @@ def find_run_request(reader: Reader, worker: str, task: str | None) -> str | Non
     return None if row is None else row["request"]
 
 
-def can_repeat_run(reader: Reader, worker: str, task: str | None) -> bool | None:
-    """Return whether the last command of a worker's task is known; None if no agent ran."""
-    row = reader.row("runs.request", worker=worker, task=task)
-    return None if row is None else row["request"] is not None
-
-
 def record_agent_session(writer: Writer, run: int, *, agent: str, session: str) -> None:
     """Record the session of a known agent while its run is open."""
     writer.run("runs.set_session", run=run, agent=agent, session=session)
