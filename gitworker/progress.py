@@ -1,11 +1,13 @@
 """Typed events of an operation on its way; an interface decides how to show them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gitworker.errors import GitWorkerError
 from gitworker.model.ids import Ref
-from gitworker.model.outcome import Landed, NotLanded
+
+if TYPE_CHECKING:
+    from gitworker.model.outcome import Landed, NotLanded
 
 
 class Notice(NamedTuple):
@@ -80,7 +82,7 @@ class Replaying(NamedTuple):
 class WorkersLanded(NamedTuple):
     """Results of a landing that are known before it has ended."""
 
-    results: Sequence[Landed | NotLanded]
+    results: "Sequence[Landed | NotLanded]"
 
 
 Event = (

@@ -8,15 +8,11 @@ saw them. Tip and messages change in one transaction by compare-and-set, and mes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.message_ids import derived_id
-from gitworker.bus.publish import Outgoing, publish
-from gitworker.model.ids import HQ, Oid, Ref
-from gitworker.model.ref_names import short_name
+from gitworker.model.ids import Oid, Ref
 from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
@@ -26,29 +22,12 @@ from gitworker.store.records.tips import (
     add_rewrite,
     all_tips,
     due_refs,
-    find_tip,
-    move_tip,
-    rewrites_of,
-    set_due,
     set_due_if_moved,
     set_tip,
 )
-from gitworker.store.workers import Worker, all_workers, set_author_back
+from gitworker.store.workers import Worker, all_workers
 
-PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
-
-if TYPE_CHECKING:
-    from gitworker.repo.history.new_commits import NewCommit
-
-
-class MovedRef(NamedTuple):
-    """A ref whose tip differs from the last published one."""
-
-    ref: Ref
-    old: Oid | None
-    new: Oid
-
 
 Skipped = Callable[[Ref, Exception], None]
 
@@ -96,14 +75,18 @@ def drain(
         tip = refs.get(ref)
         if tip is None or tip == tips.get(ref):
             continue
-        move = MovedRef(ref, tips.get(ref), tip)
+        from gitworker.bus import publish_moves  # 3 ms, only if a branch moved
+
+        move = publish_moves.MovedRef(ref, tips.get(ref), tip)
         for_radar = True
         try:
             if ref in targets:
-                _publish_target(session, move, _unreviewed(holders, refs, move))
+                author = publish_moves.find_unreviewed(holders, refs, move)
+                publish_moves.publish_target(session, move, author)
                 continue
             worker = holders[ref]
-            if _publish_branch(session, worker, move, refs.get(session.target_of(worker))):
+            target = refs.get(session.target_of(worker))
+            if publish_moves.publish_branch(session, worker, move, target):
                 committed(worker)
         except Exception as error:  # noqa: BLE001 - the other branches are still published
             skipped(ref, error)
@@ -129,86 +112,6 @@ def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
     now = clock.now_ms()
     set_due_if_moved(writer, ref, oid, now=now)
     set_tip(writer, ref, oid, now=now)
-
-
-def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oid | None) -> bool:
-    """Publish the commits of a worker's branch that moved; return whether there were any."""
-    with session.store.read() as reader:
-        ours = [new for _, new in rewrites_of(reader, move.ref)]
-    commits: list[NewCommit] = []
-    if move.new not in ours:
-        from gitworker.repo.history.new_commits import new_commits  # only if a branch moved
-
-        known = [*ours, target] if target else ours
-        commits = new_commits(session.git, tip=move.new, last=move.old, known=known)
-    now = clock.now_ms()
-    with session.store.write() as writer:
-        if not _claim_move(writer, move, now):
-            return False
-        for commit in commits:
-            publish(writer, _progress(worker, commit), now=now)
-        if commits:
-            set_author_back(writer, worker.worker_id)
-            renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
-    return bool(commits)
-
-
-def _unreviewed(
-    holders: Mapping[Ref, Worker], refs: Mapping[Ref, Oid], move: MovedRef
-) -> Worker | None:
-    """Return the worker to whose last commit the target was moved, if it has commits of its own."""
-    found = (worker for ref, worker in holders.items() if refs.get(ref) == move.new)
-    return next((worker for worker in found if worker.base_oid != move.new), None)
-
-
-def _publish_target(session: Session, move: MovedRef, author: Worker | None) -> None:
-    """Publish that another program moved the target; our landings record its tip themselves.
-
-    `hq` gets the message if the target now has commits of a worker that no landing checked.
-    """
-    payload: dict[str, object] = {"ref": move.ref, "from": move.old, "to": move.new}
-    if author is not None:
-        words = f"{short_name(move.ref)} was moved to {author.branch} without an approval"
-        payload |= {"worker": author.worker_id, "text": words}
-    now = clock.now_ms()
-    with session.store.write() as writer:
-        if not _claim_move(writer, move, now) or move.old is None:
-            return
-        publish(
-            writer,
-            Outgoing("x-target-moved", sender=HQ, to=HQ if author else None, payload=payload),
-            now=now,
-        )
-
-
-def _claim_move(writer: Writer, move: MovedRef, now: int) -> bool:
-    """Record the new tip, for the radar too; return False if another drain was faster."""
-    if move.old is None:
-        if find_tip(writer, move.ref) is not None:
-            return False
-        set_tip(writer, move.ref, move.new, now=now)
-    elif not move_tip(writer, move.ref, old=move.old, new=move.new, now=now):
-        return False
-    set_due(writer, move.ref, now=now)
-    return True
-
-
-def _progress(worker: Worker, commit: NewCommit) -> Outgoing:
-    assert worker.branch is not None
-    return Outgoing(
-        "task_progress",
-        sender=worker.worker_id,
-        correlation_id=worker.task_id,
-        payload={
-            "branch": worker.branch,
-            "commit": commit.oid,
-            "subject": commit.subject[:200],
-            "author": commit.author[:200],
-            "files_changed": list(commit.paths[:PATHS_SHOWN]),
-            "files_changed_count": len(commit.paths),
-        },
-        id=derived_id("commit", worker.branch, commit.oid),
-    )
 
 
 def _empty_spool(spool: str) -> set[str]:

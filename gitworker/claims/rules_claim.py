@@ -4,7 +4,7 @@ from gitworker.claims.rules_globs import overlap, parse_pattern
 from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refused
 from gitworker.model.ids import ALNUM, HQ, LOWER, parse_task_id
 from gitworker.model.task import TaskStatus
-from gitworker.states.task_machine import status_words
+from gitworker.states.task_machine import HELD, status_words
 
 NAME_MAX = 200  # characters
 KIND_MAX = 32
@@ -12,16 +12,6 @@ KIND_CHARS = LOWER | {"-"}
 PATH = "path:"
 PATTERN_CHARS = frozenset("/*?[")
 LEASE_MAX_MS = 24 * 3600 * 1000
-HELD = frozenset(
-    {
-        TaskStatus.ASSIGNED,
-        TaskStatus.IN_PROGRESS,
-        TaskStatus.WAITING_INPUT,
-        TaskStatus.PAUSED,
-        TaskStatus.VERIFYING,
-        TaskStatus.AWAITING_APPROVAL,
-    }
-)
 
 
 def parse_name(text: str) -> str:

@@ -5,7 +5,7 @@ open, and applies the timeouts that have passed.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError
@@ -33,9 +33,12 @@ from gitworker.service.request import (
     open_settled,
     open_to_read,
 )
-from gitworker.service.service import Service
 from gitworker.session import Session
 from gitworker.store.workers import Worker
+
+if TYPE_CHECKING:
+    from gitworker.service.service import Service
+    from gitworker.service.views import ViewMethods
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -89,12 +92,20 @@ class CommandLine:
         """Open the repository and settle it; do not set it up."""
         return open_settled(self._request(), create=False).session
 
-    def service(self, report: Progress | None = None) -> Service:
+    def service(self, report: Progress | None = None) -> "Service":
         """Return the service for this command; `report` receives the events, else they are shown.
 
         Its methods import their use cases themselves, so that a command pays for its own only.
         """
+        from gitworker.service.service import Service
+
         return Service(self._request(report))
+
+    def views(self) -> "ViewMethods":
+        """Return the part of the service that shows, without the modules of the others (10 ms)."""
+        from gitworker.service.views import ViewMethods
+
+        return ViewMethods(self._request())
 
     def _request(self, report: Progress | None = None) -> Request:
         opening, self.opening = self.opening, None

@@ -25,15 +25,12 @@ from gitworker.liveness.rules_stale import (
     is_quiet,
     may_time_out,
 )
-from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
-from gitworker.store.attention.questions import due_questions
-from gitworker.store.fleet.machines import silent_machines
 from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.records.runs import open_runs
-from gitworker.store.tasks import due_retries, unblocked_tasks
+from gitworker.store.tasks import due_retries, has_due_questions, unblocked_tasks
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
 
@@ -62,7 +59,7 @@ def sweep(session: Session) -> SweepResult:
         retries = due_retries(reader, moment.now_ms)
         runs = open_runs(reader)
         unblocked = unblocked_tasks(reader, 1)
-        questions = due_questions(reader, moment.now_ms)
+        asks = has_due_questions(reader, moment.now_ms)
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000
     silent = silent_runs(
@@ -76,7 +73,7 @@ def sweep(session: Session) -> SweepResult:
 
         settle_runs(session, [*lost.over, *silent])
     if lost.orphans:  # the daemon ends them: there is one, so none is signalled twice
-        ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
+        _ensure_daemon(session)
     _unlock_left(session, workers, moment)
     moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, heartbeats, moment)
@@ -93,7 +90,7 @@ def sweep(session: Session) -> SweepResult:
         from gitworker.tasks.queue.promote import promote_ready  # 3 ms, only if a task is unblocked
 
         promote_ready(session, PROMOTED_AT_ONCE)
-    if questions:
+    if asks:
         from gitworker.questions.settle_questions import settle_questions  # 5 ms, if one is due
 
         settle_questions(session)
@@ -147,6 +144,8 @@ def _lost_before_start(session: Session, workers: list[Worker]) -> list[tuple[Wo
     waiting = [one for one in workers if one.elsewhere is not None and is_assigned(one.state)]
     if not waiting:
         return []
+    from gitworker.store.fleet.machines import silent_machines  # 2 ms, only in a fleet
+
     with session.store.read() as reader:
         silent_ms = silent_machines(reader)
     return [
@@ -163,7 +162,7 @@ def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:
     """
     silent = [w for w, facts in quiet if is_expected_to_report(w.state) and facts.process_runs]
     ours = [worker for worker in silent if is_here(worker, moment)]
-    if ours and is_daemon_running(session.paths):
+    if ours and _has_daemon(session):
         silent = [worker for worker in silent if worker not in ours]
         ours = []
     if not silent:
@@ -172,5 +171,17 @@ def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:
         for worker in silent:
             renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     if ours:
-        ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
+        _ensure_daemon(session)
     return True
+
+
+def _has_daemon(session: Session) -> bool:
+    from gitworker.liveness.start_daemon import is_daemon_running  # 1 ms, only for a silent worker
+
+    return is_daemon_running(session.paths)
+
+
+def _ensure_daemon(session: Session) -> None:
+    from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
+
+    ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)

@@ -1,11 +1,10 @@
 """Decisions about a worker. Pure: facts in, a verdict or an error out."""
 
-from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Invalid, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
-from gitworker.states.task_machine import status_words
+from gitworker.states.task_machine import HELD, status_words
 from gitworker.states.worker_machine import state_words
 
 ASSIGNING = frozenset({"spawn", "adopt"})

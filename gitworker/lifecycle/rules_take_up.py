@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
-from gitworker.states.task_machine import status_words
+from gitworker.states.task_machine import HELD, status_words
 
 TO_WORK: Mapping[WorkerState, WorkerEvent] = MappingProxyType(
     {

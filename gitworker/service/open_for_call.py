@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
-from gitworker.bus.limits.rules_secrets import LEFT_OUT, redacted
 from gitworker.lifecycle.find import require_worker
 from gitworker.progress import Notice
 from gitworker.service.request import (
@@ -114,6 +113,8 @@ class ServiceBase:
         All text for messages, verdicts, questions and reasons passes here: it reaches the bus, the
         logs and `refs/worker/log`.
         """
+        from gitworker.bus.limits.rules_secrets import LEFT_OUT, redacted  # not for a view
+
         shared = redacted(text)
         if shared != text:
             self._request.report(Notice(LEFT_OUT))

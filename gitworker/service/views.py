@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gitworker.service.open_for_call import ServiceBase
 
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from gitworker.radar.conflict import ConflictView
     from gitworker.radar.radar import RadarResult
     from gitworker.repo.hooks.hook_status import HookStatus
+    from gitworker.session import Session
     from gitworker.tasks.task_list import TaskList
     from gitworker.tasks.task_text import TaskText
     from gitworker.worktrees.pool.keep_ready import PoolState
+
+STATUS_EVERY_S = 10.0  # of a status that is watched
+View = TypeVar("View", "StatusScreen", "WorkerList")
 
 
 class ViewMethods(ServiceBase):
@@ -35,7 +39,6 @@ class ViewMethods(ServiceBase):
         `every_subject`: with the subjects of all commits.
         """
         from gitworker.observe.workers.status import read_status
-        from gitworker.service.queue.fleet import of_machine
 
         with self._reading_tips() as (session, tips):
             found = read_status(session, tips, every_subject=every_subject)
@@ -44,7 +47,6 @@ class ViewMethods(ServiceBase):
     def list_workers(self, *, machine: str | None = None) -> WorkerList:
         """Return all workers by name, or those of one machine of the fleet."""
         from gitworker.observe.workers.list import read_list
-        from gitworker.service.queue.fleet import of_machine
 
         with self._reading_tips() as (session, tips):
             found = read_list(session, tips)
@@ -217,3 +219,19 @@ class ViewMethods(ServiceBase):
 
         with self._reading() as session:
             return status(session.git, session.repository)
+
+
+def of_machine(session: Session, found: View, machine: str) -> View:
+    """Return a view without the workers of other machines.
+
+    Raises Refused without a fleet, NotFound if neither a worker nor the fleet has this machine.
+    """
+    from gitworker.tasks.agents.places import no_fleet, require_machine
+
+    if session.store.fleet_machine is None:
+        raise no_fleet()
+    workers = tuple(one for one in found.workers if one.machine == machine)
+    if not workers:
+        with session.store.read() as reader:
+            require_machine(reader, machine)
+    return found._replace(workers=workers)

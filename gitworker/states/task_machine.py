@@ -79,6 +79,10 @@ TASK_MACHINE: Machine[S, E] = Machine(
 
 # Nothing is left to do for such a task.
 ENDED = frozenset({S.COMPLETED, S.CANCELLED})
+# Those of a task that a worker has.
+HELD = frozenset({
+    S.ASSIGNED, S.IN_PROGRESS, S.WAITING_INPUT, S.PAUSED, S.VERIFYING, S.AWAITING_APPROVAL,
+})  # fmt: skip
 # A status in words, for people.
 STATUS_WORDS: Mapping[S, str] = MappingProxyType(
     {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import LifecycleState, TaskStatus
-from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Row, Writer
+
+if TYPE_CHECKING:
+    from gitworker.states.task_view import LifecyclePosition
 
 PROJECT = "default"  # the one of this repository
 
@@ -108,6 +110,11 @@ def unblocked_tasks(reader: Reader, limit: int) -> list[str]:
     return [row["id"] for row in reader.rows("tasks.unblocked", limit=limit)]
 
 
+def has_due_questions(reader: Reader, now: int) -> bool:
+    """Return whether time or a message on the bus has settled a question of a task."""
+    return reader.row("questions.due", now=now) is not None
+
+
 def next_retry_ms(reader: Reader) -> int | None:
     """Return the time of the next retry of a failed task; None without one."""
     row = reader.row("tasks.next_retry")
@@ -156,6 +163,8 @@ def set_task_text(writer: Writer, task: str, text: str) -> None:
 
 
 def _task(row: Row) -> StoredTask:
+    from gitworker.states.task_view import LifecyclePosition  # 2 ms, not for `status`
+
     values = dict(row)
     values["status"] = TaskStatus(values["status"])
     values["requires_approval"] = bool(values["requires_approval"])

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gitworker.claims.rules_claim import HELD
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
-from gitworker.states.task_machine import status_words
+from gitworker.states.task_machine import HELD, status_words
 from gitworker.states.worker_machine import state_words
 
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}

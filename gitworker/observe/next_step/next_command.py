@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.ref_names import ref_of
-from gitworker.observe.next_step.later_commits import read_later_commits
 from gitworker.observe.next_step.trouble import (
     find_failing_target,
     find_left_work,
@@ -15,8 +14,6 @@ from gitworker.observe.next_step.trouble import (
     find_untrusted,
     is_for_its_process,
 )
-from gitworker.observe.next_step.unsubmitted import find_unsubmitted
-from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import open_reason, returned_work
 from gitworker.observe.workers.rules_worker import (
     Reading,
@@ -24,6 +21,7 @@ from gitworker.observe.workers.rules_worker import (
     is_approved,
     is_handed_in,
     is_taken,
+    may_wait_for_limit,
     next_command,
     resumes_in_place,
     should_have_worktree,
@@ -71,10 +69,9 @@ def read_next_steps(
 ) -> dict[str, NextStep]:
     """Return the next step of each worker, for `actor`; `refs` are the tips of their branches."""
     troubles = read_troubles(session, reader, rows, refs)
+    by = Reading(actor, session.settings.review_self)
     return {
-        row.worker_id: _step(
-            session, reader, row, troubles.get(row.worker_id), refs=refs, actor=actor
-        )
+        row.worker_id: _step(session, reader, row, troubles.get(row.worker_id), refs=refs, by=by)
         for row in rows
     }
 
@@ -116,6 +113,8 @@ def _find_trouble(
             row.worker_id, row.state, paused_at_ms=row.paused_at_ms
         ) or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
     if has_landed(row.state):
+        from gitworker.observe.next_step.later_commits import read_later_commits  # 2 ms
+
         return read_later_commits(reader, session, row, refs.get(ref))
     if should_have_worktree(row.state):
         return (
@@ -126,7 +125,7 @@ def _find_trouble(
             or _unsubmitted(session, reader, row, tip=refs.get(ref))
             or find_pause(row.worker_id, row.state, paused_at_ms=row.paused_at_ms)
             or find_open_question(reader, row.worker_id, row.task_id, row.task_status)
-            or find_hold(reader, row, row.task_status)
+            or _hold(reader, row)
             or find_stopped_rebase(session, reader, row)
             or find_untrusted(session, reader, row)
             or find_failing_target(session, reader, row, refs)
@@ -147,7 +146,18 @@ def _unsubmitted(
     """Return that a branch in review is not what was handed in, or None."""
     if not row.branch or not is_handed_in(row.state, stale_from=row.stale_from):
         return None
+    from gitworker.observe.next_step.unsubmitted import find_unsubmitted  # 2 ms
+
     return find_unsubmitted(session, reader, row, ref_of(row.branch), tip=tip)
+
+
+def _hold(reader: Reader, row: WorkerRow) -> Trouble | None:
+    """Return why the task of a worker is paused, or None."""
+    if not may_wait_for_limit(row.state, row.task_status):
+        return None
+    from gitworker.observe.usage_limit import find_hold  # 4 ms, only for a paused task
+
+    return find_hold(reader, row, row.task_status)
 
 
 def _has_commits(session: Session, row: WorkerRow, tip: Oid | None) -> bool:
@@ -165,11 +175,10 @@ def _step(
     trouble: Trouble | None,
     *,
     refs: Mapping[Ref, Oid],
-    actor: str,
+    by: Reading,
 ) -> NextStep:
     if trouble is not None:
         return NextStep(trouble, trouble.command)
-    reading = Reading(actor, session.settings.review_self)
     tip = refs.get(ref_of(row.branch)) if row.branch else None
     command = next_command(
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,
@@ -179,8 +188,8 @@ def _step(
         agent_end=row.agent_end,
         can_repeat=row.can_repeat,
         runs_elsewhere=is_for_its_process(reader, row),
-        has_uncommitted=find_left_work(session, reader, row, actor=actor),
+        has_uncommitted=find_left_work(session, reader, row, actor=by.actor),
         has_commits=_has_commits(session, row, tip),
-        reader=reading,
+        reader=by,
     )  # fmt: skip
     return NextStep(None, command)

@@ -10,7 +10,6 @@ from gitworker.model.ids import RESERVED
 from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
-from gitworker.observe.next_step.later_commits import read_later_commits
 from gitworker.observe.workers.rules_worker import (
     has_landed,
     is_approved,
@@ -26,12 +25,9 @@ from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.states.worker_machine import state_words
-from gitworker.store.attention.questions import unanswered_questions
 from gitworker.store.commits.verify_runs import read_verified_commits
-from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
-from gitworker.verify.trust import read_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +57,8 @@ def read_trouble(session: Session, worker: Worker) -> Trouble | None:
     if worker.branch is None or worker.elsewhere is not None:
         return None
     if has_landed(worker.state):
+        from gitworker.observe.next_step.later_commits import read_later_commits  # 2 ms
+
         with session.store.read() as reader:
             return read_later_commits(reader, session, worker, session.git.find_oid(worker.ref))
     if not should_have_worktree(worker.state):
@@ -102,6 +100,8 @@ def find_open_question(
     """Return the oldest question of a worker's task that can be answered, or None."""
     if task is None or not waits_for_answer(status):
         return None
+    from gitworker.store.attention.questions import unanswered_questions  # 1 ms
+
     found = unanswered_questions(reader, task)
     if not found:
         return None
@@ -153,8 +153,11 @@ def find_failing_target(
 
 def find_untrusted(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:
     """Return that approved work cannot land, since its verify commands are not trusted, or None."""
-    may_trust = session.actor in RESERVED
-    if not (is_approved(row.state) and may_trust and read_untrusted(reader, session, "verify")):
+    if not (is_approved(row.state) and session.actor in RESERVED):
+        return None
+    from gitworker.verify.trust import read_untrusted  # 2 ms, only for approved work
+
+    if not read_untrusted(reader, session, "verify"):
         return None
     words = "the repository's verify commands are not trusted, so nothing lands"
     return Trouble("untrusted", words, "git worker trust")
@@ -169,6 +172,8 @@ def find_left_work(session: Session, reader: Reader, row: WorkerRow, *, actor: s
     if row.admin_dir is None or row.elsewhere is not None or not _may_rebase(row):
         return None
     if needs_help(row.state):
+        from gitworker.store.records.run_results import find_run_result  # 2 ms
+
         last = find_run_result(reader, row.worker_id, row.task_id)
         if last is None or last.exit_status != 0:
             return None  # no agent ran, or it did not finish

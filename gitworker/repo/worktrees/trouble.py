@@ -21,7 +21,6 @@ from gitworker.repo.worktrees.ownership import (
     read_head,
     refusal_of,
 )
-from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.rules_text import quoted
 
 REPAIR = "git worker fsck --repair"
@@ -87,6 +86,8 @@ def find_other_head(git: Git, owner: OwnershipClaim) -> Trouble | None:
     head = read_head(git, owner)
     if head == owner.ref or owner.ref is None:
         return None
+    from gitworker.repo.worktrees.worktree_list import find_checkout  # 1 ms, only on a wrong branch
+
     here = f"git -C {quoted(owner.place)}"
     branch, found = short_name(owner.ref), short_name(head or "") or "a detached HEAD"
     words = f"{owner.place} is on {found}, not on {branch}"

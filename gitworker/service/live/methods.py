@@ -15,6 +15,7 @@ from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice
 from gitworker.service.request import open_quickly, open_to_read
 from gitworker.service.review.landing import ReviewMethods
+from gitworker.service.views import STATUS_EVERY_S, of_machine
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from gitworker.service.live.watch import Pause
     from gitworker.session import Session
 
-STATUS_EVERY_S = 10.0
 STATUS_REST_S = 0.2  # between two reads, so that a busy bus costs only a part of one processor
 QUEUE_EVERY_S = 60.0  # how often the queue looks at the latest, and retries a worker
 CHECK_EVENTS_S = 2.0
@@ -59,7 +59,6 @@ class LiveMethods(ReviewMethods):
         """
         from gitworker.service.live.status_reader import StatusReader
         from gitworker.service.live.watch import Watch
-        from gitworker.service.queue.fleet import of_machine
 
         with self._reading() as session, Watch(session, pause) as watch:
             reader = StatusReader(session, every_subject=every_subject)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from gitworker.service.open_for_call import ServiceBase
 
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from gitworker.fleet.join import Joined
     from gitworker.fleet.leave import Left
     from gitworker.observe.machines import FleetStatus
-    from gitworker.observe.workers.list import WorkerList
-    from gitworker.observe.workers.status import StatusScreen
-    from gitworker.session import Session
-
-View = TypeVar("View", "StatusScreen", "WorkerList")
 
 
 class FleetMethods(ServiceBase):
@@ -52,19 +47,3 @@ class FleetMethods(ServiceBase):
 
         with self._quickly() as session:
             return fleet_status(session)
-
-
-def of_machine(session: Session, found: View, machine: str) -> View:
-    """Return a view without the workers of other machines.
-
-    Raises Refused without a fleet, NotFound if neither a worker nor the fleet has this machine.
-    """
-    from gitworker.tasks.agents.places import no_fleet, require_machine
-
-    if session.store.fleet_machine is None:
-        raise no_fleet()
-    workers = tuple(one for one in found.workers if one.machine == machine)
-    if not workers:
-        with session.store.read() as reader:
-            require_machine(reader, machine)
-    return found._replace(workers=workers)

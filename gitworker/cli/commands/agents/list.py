@@ -22,5 +22,5 @@ def command(call: CommandLine, every_one: bool) -> None:
       git worker agents
       git worker agents list --json
     """
-    found = call.service().agents(include_all=every_one)
+    found = call.views().agents(include_all=every_one)
     call.render(found, render_agents, json_agents)

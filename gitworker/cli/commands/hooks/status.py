@@ -20,7 +20,7 @@ def command(call: CommandLine) -> None:
     \b
       git worker hooks status
     """
-    found = call.service().hooks()
+    found = call.views().hooks()
     call.show(_text(found), **hooks_json(found))
 
 

@@ -30,7 +30,7 @@ def command(call: CommandLine, workers: tuple[str, ...]) -> None:
       git worker conflicts
       git worker conflicts auth --json
     """
-    found = call.service().conflicts(workers)
+    found = call.views().conflicts(workers)
     call.render(found, render_conflicts, json_conflicts)
     _report_the_rest(found)
 

@@ -63,7 +63,7 @@ def command(
         since=REQUEST if since_request else REVIEW if since_review else None,
         color=output.wants_color() and not call.as_json, width=output.screen_width(),
     )  # fmt: skip
-    found = call.service().diff(worker, options)
+    found = call.views().diff(worker, options)
     if found.note and not call.as_json:
         output.narrate(f"note: {found.note}")
     call.render(found, render_diff, json_diff, exact=True, pages=True)

@@ -20,5 +20,5 @@ def command(call: CommandLine, machine: str | None) -> None:
     \b
       git worker list | cut -f1,2
     """
-    found = call.service().list_workers(machine=machine)
+    found = call.views().list_workers(machine=machine)
     call.render(found, render_list, json_list)

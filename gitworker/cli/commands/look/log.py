@@ -73,4 +73,4 @@ def command(
 
         follow_log(call, worker, **chosen)
         return
-    call.render(call.service().log(worker, **chosen), render_log, json_log, pages=True)
+    call.render(call.views().log(worker, **chosen), render_log, json_log, pages=True)

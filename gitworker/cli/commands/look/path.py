@@ -19,7 +19,7 @@ def command(call: CommandLine, worker: str | None) -> None:
     \b
       cd "$(git worker path auth)"
     """
-    found = call.service().path(worker)
+    found = call.views().path(worker)
     if call.as_json:
         output.document(json_path(found))
     else:

@@ -20,4 +20,4 @@ def command(call: CommandLine, worker: str | None) -> None:
     \b
       git worker show auth
     """
-    call.render(call.service().show(worker), render_show, json_show)
+    call.render(call.views().show(worker), render_show, json_show)

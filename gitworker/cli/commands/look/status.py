@@ -8,7 +8,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.errors import Invalid
 from gitworker.observe.workers.status_text import json_status, render_status
-from gitworker.service.live.methods import STATUS_EVERY_S
+from gitworker.service.views import STATUS_EVERY_S
 
 
 @click.command("status", cls=GitworkerCommand)
@@ -56,5 +56,5 @@ def command(
             call, every_s=every_s or STATUS_EVERY_S, include_all=include_all, machine=machine
         )
         return
-    status = call.service().status(every_subject=call.as_json, machine=machine)
+    status = call.views().status(every_subject=call.as_json, machine=machine)
     call.render(status, partial(render_status, include_all=include_all), json_status)

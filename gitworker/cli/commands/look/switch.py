@@ -58,8 +58,8 @@ def command(call: CommandLine, create: bool, worker: str | None, task: str | Non
             raise without_integration("cd -")
         found = WorktreePath(BACK, previous_directory(), None)
     else:
-        service = call.service()
-        found = service.main_checkout() if worker is None else service.path(worker)
+        views = call.views()
+        found = views.main_checkout() if worker is None else views.path(worker)
     if call.as_json:
         output.document(json_path(found))
     elif is_integrated():

@@ -35,7 +35,7 @@ def command(call: CommandLine, watch: bool) -> None:
     if watch:
         _watch(call)
     else:
-        call.render(call.service().queue(), render_lineup, json_lineup)
+        call.render(call.views().queue(), render_lineup, json_lineup)
 
 
 def _watch(call: CommandLine) -> None:
