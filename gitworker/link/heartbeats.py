@@ -10,14 +10,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
+from gitworker.bus.files.retention import own_floor
 from gitworker.store.claims import renew_claims
 from gitworker.store.fleet.machines import (
     LEASE_MS,
     last_reports,
+    lower_need,
     own_heartbeats,
     record_foreign_heartbeat,
     record_report,
 )
+from gitworker.store.messages.upkeep import find_last_upkeep
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
@@ -33,7 +36,13 @@ CLAIM_MS = 60_000
 def report_machine(
     writer: Writer, machine: str, *, position: int, now_ms: int, lands: bool
 ) -> None:
-    """Extend the lease of this machine, with the heartbeats of its workers."""
+    """Extend the lease of this machine, with the heartbeats of its workers.
+
+    The daily job records which messages agents here may still read; one that has read since may
+    need earlier ones, as it has just begun.
+    """
+    floor = own_floor(writer, living=frozenset(), since_ms=find_last_upkeep(writer) or 0)
+    lower_need(writer, machine, floor.seq)
     record_report(
         writer, machine, now=now_ms, lease_ms=LEASE_MS, position=position, lands=lands,
         heartbeats=json.dumps(_own_heartbeats(writer, machine)),

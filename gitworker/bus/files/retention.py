@@ -63,20 +63,23 @@ class PruneRequest(NamedTuple):
 
     Unread messages of an agent stay if it is living or has acknowledged anything since `since_ms`.
     For a living agent that never acknowledged, only messages addressed to it alone stay. Unread
-    messages to hq, or to a worker with a task that has not landed, always stay.
+    messages to hq, or to a worker with a task that has not landed, always stay. In a fleet these
+    are the agents of this machine; what another one needs stays if it has reported since
+    `reported_since_ms`.
     """
 
     cutoff_ms: int
     living: frozenset[str]
     since_ms: int
     archiving: bool = True
+    reported_since_ms: int = 0
 
 
 class PrunePlan(NamedTuple):
     """The deletions of a prune: old messages up to a position, and dead letters.
 
-    `held_by` is the living agent whose unread messages limit it, or another machine of the fleet;
-    None if only age does.
+    `held_by` is the living agent whose unread messages limit it, or another machine of the fleet
+    whose agents may not have read them; None if only age does.
     """
 
     messages: int
@@ -143,8 +146,9 @@ def _prune(
         else:
             _delete_old(store, plan, request, number=number)
         ended.append(number)
-    if ended:
+    if ended or store.fleet_machine is not None:  # another machine may have deleted messages
         _trim(store, paths)
+    if ended:
         with store.write() as writer:
             for number in ended:
                 end_archive(writer, number)
@@ -165,22 +169,28 @@ def _trim(store: Store, paths: StatePaths) -> None:
 
 
 def _floor(reader: Reader, request: PruneRequest, *, machine: str | None) -> PruneFloor:
-    """Return the floor; a cursor without a time is the start of an agent that has not read yet.
-
-    The cursors are those of this machine: while a fleet has others, all messages stay.
-    """
+    """Return the floor: that of this machine, or of another one in its fleet if that is lower."""
+    floor = own_floor(reader, living=request.living, since_ms=request.since_ms)
     if machine is not None:
         from gitworker.store.fleet.machines import other_machines  # only in a fleet
 
-        others = other_machines(reader, machine, since_ms=request.since_ms)
-        if others:
-            return PruneFloor(0, f"machine {others[0]}")
+        for one in other_machines(reader, machine, since_ms=request.reported_since_ms):
+            if one.needs_from < floor.seq:
+                floor = PruneFloor(one.needs_from, f"machine {one.id}")
+    return floor
+
+
+def own_floor(reader: Reader, *, living: frozenset[str], since_ms: int) -> PruneFloor:
+    """Return the floor by the cursors, which are those of this machine.
+
+    A cursor without a time is the start of an agent that has not read yet.
+    """
     cursors = [AckPosition(*cursor) for cursor in all_cursors(reader) if cursor.updated_at_ms]
     unread = []
     for cursor in cursors:
-        if holds_back(cursor, living=request.living, since_ms=request.since_ms):
+        if holds_back(cursor, living=living, since_ms=since_ms):
             unread.append((cursor.agent, first_unread(reader, cursor.agent, after=cursor.seq)))
-    for agent in request.living - {cursor.agent for cursor in cursors}:
+    for agent in living - {cursor.agent for cursor in cursors}:
         unread.append((agent, first_addressed(reader, agent)))
     return lowest_floor(newest_seq(reader), unread)
 

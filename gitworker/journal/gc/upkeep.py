@@ -4,7 +4,14 @@ import os
 from collections.abc import Callable
 
 from gitworker import clock
-from gitworker.bus.files.retention import PrunePlan, PruneRequest, PruneResult, plan_prune, prune
+from gitworker.bus.files.retention import (
+    PrunePlan,
+    PruneRequest,
+    PruneResult,
+    own_floor,
+    plan_prune,
+    prune,
+)
 from gitworker.bus.files.rules_retention import cutoff_ms
 from gitworker.errors import Refused
 from gitworker.journal.gc.gc import gc_daily
@@ -28,6 +35,8 @@ def run_upkeep(session: Session) -> None:
                 session, days=days, archiving=session.settings.retention_archive
             )
             prune_bus(session, request)
+        else:
+            record_need(session)
     finally:
         if session.settings.gc_daily:
             gc_daily(session)
@@ -52,7 +61,30 @@ def prune_request(session: Session, *, days: int, archiving: bool) -> PruneReque
         living_agents(session),
         since_ms=cutoff_ms(now, max(days, 1)),
         archiving=archiving,
+        reported_since_ms=_retention_began_ms(session),
     )
+
+
+def _retention_began_ms(session: Session) -> int:
+    """Return the time `retention.days` ago; the epoch if all messages are kept."""
+    days = session.settings.retention_days
+    return cutoff_ms(clock.now_ms(), days) if days else 0
+
+
+def record_need(session: Session) -> None:
+    """Record for the other machines of a fleet which messages agents of this one may still read.
+
+    By `retention.days`, also before a prune of younger messages, which people ask for.
+    """
+    machine = session.store.fleet_machine
+    if machine is None:
+        return
+    from gitworker.store.fleet.machines import set_need  # only in a fleet
+
+    living, since_ms = living_agents(session), _retention_began_ms(session)
+    with session.store.read() as reader:
+        floor = own_floor(reader, living=living, since_ms=since_ms)
+    set_need(session.store, machine, floor.seq)
 
 
 def preview_prune(session: Session, request: PruneRequest) -> PrunePlan:
@@ -67,8 +99,10 @@ def prune_bus(
     announce: Callable[[PrunePlan], None] = lambda _: None,
 ) -> PruneResult:
     """Prune messages and their search index entries; raise Conflict while another prune runs."""
+    record_need(session)
     done = prune(session.store, session.paths, request, announce=announce)
-    if done.plan.messages and os.path.exists(session.paths.search):
+    may_have_gone = done.plan.messages or session.store.fleet_machine is not None
+    if may_have_gone and os.path.exists(session.paths.search):
         from gitworker.bus.search.search_messages import (
             forget_pruned,  # only if there is a search index
         )
@@ -78,7 +112,10 @@ def prune_bus(
 
 
 def living_agents(session: Session) -> frozenset[str]:
-    """Return the agents that are not DEAD: they have a heartbeat or a running process."""
+    """Return the agents of this machine that are not DEAD.
+
+    They have a heartbeat or a running process; in a fleet the heartbeats of all workers are known.
+    """
     moment = this_moment()
     with session.store.read() as reader:
         heartbeats = read_heartbeats(reader)
@@ -91,7 +128,7 @@ def living_agents(session: Session) -> frozenset[str]:
     living |= {
         worker.worker_id for worker in workers if process_runs(worker, moment, session.paths)
     }
-    return frozenset(living)
+    return frozenset(living - {one.worker_id for one in workers if one.elsewhere is not None})
 
 
 def _has_jumped(session: Session) -> bool:

@@ -12,7 +12,8 @@ LEASE_MS = 30_000  # a machine that has not reported for so long is silent
 class StoredMachine(NamedTuple):
     """A machine; times are milliseconds of the server's clock. `workers` counts its workers.
 
-    `capabilities` are what its agents can use there. `lands`: a run there lands its own work.
+    `capabilities` are what its agents can use there. `lands`: a run there lands its own work. Its
+    agents may not have read the messages from `needs_from` on, as it has recorded last.
     """
 
     id: str
@@ -23,6 +24,7 @@ class StoredMachine(NamedTuple):
     left_at_ms: int | None
     capabilities: tuple[str, ...]
     lands: bool
+    needs_from: int
     workers: int
 
 
@@ -52,10 +54,10 @@ def silent_machines(reader: Reader) -> dict[str, int]:
     }
 
 
-def other_machines(reader: Reader, machine: str, *, since_ms: int) -> list[str]:
+def other_machines(reader: Reader, machine: str, *, since_ms: int) -> list[StoredMachine]:
     """Return the machines, except one, that have not left and have reported since a time."""
     return [
-        one.id
+        one
         for one in all_machines(reader)
         if one.id != machine and one.left_at_ms is None and one.seen_at_ms >= since_ms
     ]
@@ -171,6 +173,19 @@ def find_open_task(reader: Reader) -> str | None:
 def set_capabilities(writer: Writer, machine: str, capabilities: tuple[str, ...]) -> None:
     """Record what the agents of a machine can use there."""
     writer.run("fleet.set_capabilities", machine=machine, capabilities=json.dumps(capabilities))
+
+
+def set_need(store: Store, machine: str, seq: int) -> None:
+    """Record from which message on the agents of a machine may still read; write only news."""
+    with store.read() as reader:
+        is_known = any(one.id == machine and one.needs_from == seq for one in all_machines(reader))
+    if not is_known:
+        store.write_one("fleet.set_need", durable=False, machine=machine, seq=seq)
+
+
+def lower_need(writer: Writer, machine: str, seq: int) -> None:
+    """Record that agents of a machine may read from an earlier message on than was recorded."""
+    writer.run("fleet.lower_need", machine=machine, seq=seq)
 
 
 def set_lands(writer: Writer, machine: str, *, lands: bool) -> None:

@@ -33,7 +33,8 @@ VALUES (%(id)s, %(id)s, %(host)s, %(version)s, {_NOW}, {_NOW}, {_NOW} + {LEASE_M
     %(capabilities)s)
 ON CONFLICT (id) DO UPDATE SET host = excluded.host, version = excluded.version,
     seen_at_ms = excluded.seen_at_ms, lease_until_ms = excluded.lease_until_ms, left_at_ms = NULL,
-    incarnation = machines.incarnation + 1, capabilities = excluded.capabilities
+    incarnation = machines.incarnation + 1, capabilities = excluded.capabilities,
+    needs_from = 0
 RETURNING row_to_json(machines)::text"""
 
 

@@ -34,4 +34,5 @@ MIGRATIONS = (
         " CREATE INDEX idx_windows_offered ON windows (id) WHERE offer IS NOT NULL",
     ),
     Migration(11, _text("migration_11.sql")),
+    Migration(12, "ALTER TABLE machines ADD COLUMN needs_from BIGINT NOT NULL DEFAULT 0"),
 )

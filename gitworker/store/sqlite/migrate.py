@@ -15,7 +15,7 @@ from gitworker.paths import StatePaths, refuse_misplaced
 from gitworker.store.sqlite.database import Database, translated
 from gitworker.store.sqlite.write_gate import WriteGate
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is created after the rows. No row of `meta` can disable it.
 FREEZE = """
@@ -45,6 +45,7 @@ SELECT COALESCE(MAX(version), 0) AS version FROM (
     UNION ALL SELECT 9 FROM sqlite_schema WHERE name = 'machines'
     UNION ALL SELECT 10 FROM pragma_table_info('windows') WHERE name = 'offer'
     UNION ALL SELECT 11 FROM sqlite_schema WHERE name = 'idx_messages_in_reply_to'
+    UNION ALL SELECT 12 FROM pragma_table_info('machines') WHERE name = 'needs_from'
 )"""
 _REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1')"
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.cli.kit import wait_until
+from tests.verify.scene import is_alive
 
 PR_SET_PDEATHSIG = 1
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -71,5 +72,7 @@ class Box:
     def kill(self) -> None:
         """Kill every process in there with -9; safe to repeat."""
         self._process.kill()
-        self._process.communicate()
-        wait_until(lambda: not os.path.exists(f"/proc/{self._first}"))
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        wait_until(lambda: not is_alive(int(self._first)))  # its parent may be slow to reap it

@@ -30,6 +30,10 @@ GUARDS = (
     " 'claim_epochs'::regclass) ORDER BY 1",
     "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1",
 )
+COLUMNS = (
+    "SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns"
+    " WHERE table_schema = current_schema() AND table_name = 'machines' ORDER BY 1"
+)
 MADE_BY_11 = (
     ("task_dependencies_delete", "task_dependencies"), ("tasks_satisfy", "tasks"),
     ("tasks_open_needs", "tasks"), ("claim_epochs_insert", "claim_epochs"),
@@ -82,6 +86,16 @@ def test_schema_11_has_the_guards_of_a_new_schema(machine: Machine, location: st
         assert [server.run(text) for text in GUARDS] != before
         server.run(next(one.text for one in MIGRATIONS if one.version == 11))
         assert [server.run(text) for text in GUARDS] == before
+
+
+def test_schema_12_has_the_columns_of_a_new_schema(machine: Machine, location: str) -> None:
+    """A schema that is migrated to version 12 describes its machines as a new one does."""
+    with closing(FleetServer(location)) as server:
+        before = server.run(COLUMNS)
+        server.run("ALTER TABLE machines DROP COLUMN needs_from")
+        assert server.run(COLUMNS) != before
+        server.run(next(one.text for one in MIGRATIONS if one.version == 12))
+        assert server.run(COLUMNS) == before
 
 
 def test_one_machine_migrates(machine: Machine, location: str) -> None:

@@ -24,7 +24,8 @@ def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool
     letters of the same age, and the content of their large payloads are written to
     archive/bus-FIRST-LAST.jsonl.gz before the deletion. bus.jsonl is rewritten with the remaining
     messages. Runs once a day in the background. Refused while the wall clock differs by a day from
-    the last heartbeat.
+    the last heartbeat. In a fleet, messages that agents of another machine still need stay; each
+    machine records what it needs when this runs there.
 
     \b
       git worker msg prune --dry-run

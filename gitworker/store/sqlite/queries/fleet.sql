@@ -25,6 +25,7 @@ WHERE w.machine = :machine AND w.worktree IS NOT NULL;
 
 -- name: machines — all machines with the number of workers at each, in the order of their joining
 SELECT id, host, version, seen_at_ms, lease_until_ms, left_at_ms, capabilities, lands,
+    needs_from,
     (SELECT COUNT(*) FROM workers AS w
         WHERE w.machine = m.id AND w.state NOT IN ('IDLE', 'COMPLETED')) AS workers
 FROM machines AS m ORDER BY joined_at_ms, id;
@@ -46,6 +47,12 @@ INSERT INTO fleet_outbox (id, ts_ms, from_agent, to_agent, type, correlation_id,
 VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_to, :payload,
     :payload_ref)
 ON CONFLICT (id) DO NOTHING;
+
+-- name: set_need — from which message on the agents of a machine may still read
+UPDATE machines SET needs_from = :seq WHERE id = :machine;
+
+-- name: lower_need — the same, if it is an earlier one
+UPDATE machines SET needs_from = :seq WHERE id = :machine AND needs_from > :seq;
 
 -- name: set_lands — whether a run of a machine lands its work
 UPDATE machines SET lands = :lands WHERE id = :machine;

@@ -1,4 +1,5 @@
--- Unread messages to hq, or to a worker with a task that has not landed, are never pruned.
+-- Unread messages to hq, or to a worker with a task that has not landed, are never pruned. What a
+-- worker on another machine has read is known there only.
 
 -- name: window — how many of the next messages up to a floor are old, and the end of that range
 SELECT COUNT(*) FILTER (WHERE old) AS old, MAX(seq) AS last_seq,
@@ -8,12 +9,13 @@ FROM (
     FROM messages
     WHERE seq > :after AND seq < :floor AND seq NOT IN (
         SELECT kept.seq FROM (
-            SELECT worker_id AS agent FROM workers
-            WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
-            UNION ALL SELECT 'hq'
+            SELECT worker_id AS agent,
+                NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
+            FROM workers WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+            UNION ALL SELECT 'hq', NULL
         ) AS waiting
         JOIN messages AS kept ON kept.to_agent = waiting.agent
-        LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+        LEFT JOIN cursors ON cursors.agent_id = waiting.agent AND waiting.elsewhere IS NULL
         WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
     )
     ORDER BY seq LIMIT :limit
@@ -30,12 +32,13 @@ FROM messages
 WHERE seq > :after AND seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms
     AND seq NOT IN (
         SELECT kept.seq FROM (
-            SELECT worker_id AS agent FROM workers
-            WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
-            UNION ALL SELECT 'hq'
+            SELECT worker_id AS agent,
+                NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
+            FROM workers WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+            UNION ALL SELECT 'hq', NULL
         ) AS waiting
         JOIN messages AS kept ON kept.to_agent = waiting.agent
-        LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+        LEFT JOIN cursors ON cursors.agent_id = waiting.agent AND waiting.elsewhere IS NULL
         WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
     )
 ORDER BY seq LIMIT :limit;
@@ -61,12 +64,13 @@ DELETE FROM messages WHERE seq IN (
     WHERE seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms
         AND seq NOT IN (
             SELECT kept.seq FROM (
-                SELECT worker_id AS agent FROM workers
-                WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
-                UNION ALL SELECT 'hq'
+                SELECT worker_id AS agent,
+                    NULLIF(machine, (SELECT value FROM meta WHERE key = 'fleet_machine')) AS elsewhere
+                FROM workers WHERE task_id IS NOT NULL AND state <> 'COMPLETED'
+                UNION ALL SELECT 'hq', NULL
             ) AS waiting
             JOIN messages AS kept ON kept.to_agent = waiting.agent
-            LEFT JOIN cursors ON cursors.agent_id = waiting.agent
+            LEFT JOIN cursors ON cursors.agent_id = waiting.agent AND waiting.elsewhere IS NULL
             WHERE kept.seq > COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0)
         )
     ORDER BY seq LIMIT :limit
