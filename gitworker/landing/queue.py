@@ -23,7 +23,7 @@ from gitworker.landing.window_assembly import Assembly
 from gitworker.lifecycle.rules import is_approved, is_landed
 from gitworker.lifecycle.verdict import send_back_failed
 from gitworker.model.outcome import Landed, NotLanded
-from gitworker.progress import Notice, VerificationNotice, WorkersLanded
+from gitworker.progress import Notice, WorkersLanded
 from gitworker.repo.checkout.fastforward import check_forward
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.plumbing.repository_lock import hold
@@ -307,21 +307,14 @@ class Queue:
         self, number: int, window: list[Prepared], *, with_news: bool
     ) -> WindowVerdict | None:
         """Verify a window; return None if that is impossible, with the reasons in the results."""
-        from gitworker.landing.queue_log import close_record, record_verdict
-        from gitworker.landing.search.verify_window import TargetFails, label_of, verify_window
-
-        def on_verdict(verdicts: list[dict[str, object]]) -> None:
-            if verdicts[-1]["cached"]:  # the verifier itself reports the others
-                label = label_of(window, int(str(verdicts[-1]["prefix"])))
-                words = "passed before" if verdicts[-1]["passed"] else "failed on another machine"
-                self.session.report(VerificationNotice(f"{label}: {words}"))
-            record_verdict(self.session, number, window, verdicts)
+        from gitworker.landing.queue_log import close_record, recorder
+        from gitworker.landing.search.verify_window import TargetFails, verify_window
 
         try:
             with self._share(number, window) as shared:
                 verified = verify_window(
-                    self.session, self._require_verifier(), window, on_verdict=on_verdict,
-                    shared=shared,
+                    self.session, self._require_verifier(), window,
+                    record=recorder(self.session, number, window), shared=shared,
                 )  # fmt: skip
             if with_news and verified.passing == len(window):
                 return self._verify_news(window, verified)

@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.landing.prepare import Prepared
-from gitworker.landing.search.verify_window import label_of
+from gitworker.landing.search.verify_window import Record, label_of
 from gitworker.model.message import MessageType
 from gitworker.model.ref_names import QUEUE
 from gitworker.repo.plumbing.refs import change_refs, require_refs
@@ -35,16 +35,17 @@ def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
     return number
 
 
-def record_verdict(
-    session: Session, number: int, window: list[Prepared], verdicts: list[dict[str, Any]]
-) -> None:
-    """Record the verdicts on a window so far, and publish the last one."""
-    last = verdicts[-1]
-    result = "passed" if last["passed"] else "failed"
-    text = f"{label_of(window, last['prefix'])} {result}"
-    with session.store.write() as writer:
+def recorder(session: Session, number: int, window: list[Prepared]) -> Record:
+    """Return a function that records the verdicts on a window so far, and publishes the last."""
+
+    def record(writer: Writer, verdicts: list[dict[str, Any]]) -> None:
+        last = verdicts[-1]
+        result = "passed" if last["passed"] else "failed"
+        text = f"{label_of(window, last['prefix'])} {result}"
         record_verdicts(writer, number, verdicts)
         _publish(session, writer, MessageType.VERIFY, {"window": number, **last, "text": text})
+
+    return record
 
 
 def close_record(

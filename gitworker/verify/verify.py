@@ -6,7 +6,7 @@ does not run again, whichever commit has it. Runs are recorded after they have e
 
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from gitworker.model.ids import RESERVED, Oid
 from gitworker.progress import RunProgress, VerificationNotice, Verifying
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
+from gitworker.store.api import Writer
 from gitworker.store.commits.verify_runs import (
     VerifyRun,
     find_verify_run,
@@ -49,6 +50,9 @@ class Verdict(NamedTuple):
     reason: str
     log: str
     duration_ms: int
+
+
+Note = Callable[[Writer, Oid, Verdict], None]
 
 
 class NoVerdict(Unavailable):
@@ -142,8 +146,10 @@ class Verifier:
             self._jobs[commit] = VerifyJob(commit, label)
             self._start_waiting()
 
-    def wait(self, timeout_s: float | None = None) -> tuple[Oid, Verdict] | None:
-        """Wait for the next run to end, and record it.
+    def wait(
+        self, timeout_s: float | None = None, *, note: Note | None = None
+    ) -> tuple[Oid, Verdict] | None:
+        """Wait for the next run to end, and record it; `note` records more in the transaction.
 
         Return None if nothing was started, or nothing has ended after `timeout_s`. Raises the
         errors of `start`, and NoVerdict for a run that has filled the disk; that run is discarded
@@ -157,7 +163,7 @@ class Verifier:
                     continue
                 ended = self._check(job, job.run)
                 if ended is not None:
-                    return self._finish(commit, job, ended)
+                    return self._finish(commit, job, ended, note)
             remaining = None if deadline is None else deadline - clock.monotonic_ms()
             if remaining is not None and remaining <= 0:
                 return None
@@ -289,13 +295,19 @@ class Verifier:
         self._notify(f"{job.name}: {reason}; running it once more")
         self._start_run(job)
 
-    def _finish(self, commit: Oid, job: VerifyJob, ended: RunResult) -> tuple[Oid, Verdict]:
+    def _finish(
+        self, commit: Oid, job: VerifyJob, ended: RunResult, note: Note | None
+    ) -> tuple[Oid, Verdict]:
         """Record the end of a run, and release its worktree."""
         assert job.log is not None
         self._jobs.pop(commit)
         passed = not ended.reason
         flaky = passed and job.is_second
         outcome = ("passed the second time" if flaky else "passed") if passed else "failed"
+        verdict = Verdict(
+            passed=passed, cached=False, flaky=flaky, reason=ended.reason, log=job.log.path,
+            duration_ms=job.duration_ms,
+        )  # fmt: skip
         try:
             job.log.close(outcome, job.duration_ms, ended.reason)
             crash_point("verify-ended")
@@ -304,15 +316,15 @@ class Verifier:
                 verdict="passed" if passed else "failed", flaky=flaky, reason=ended.reason,
                 log=job.log.path, duration_ms=job.duration_ms, ts_ms=clock.now_ms(),
             )  # fmt: skip
-            record_verify_run(self._session.store, run, actor=self._session.actor)
+            with self._session.store.write() as writer:
+                record_verify_run(writer, run, actor=self._session.actor)
+                if note is not None:
+                    note(writer, commit, verdict)
             crash_point("verify-recorded")
         finally:
             job.stop()
         self._notify(f"{job.name}: {verdict_text(outcome, job.duration_ms, ended.reason)}")
-        return commit, Verdict(
-            passed=passed, cached=False, flaky=flaky, reason=ended.reason, log=job.log.path,
-            duration_ms=job.duration_ms,
-        )  # fmt: skip
+        return commit, verdict
 
     def _sleep(self, left_ms: int | None) -> None:
         """Wait until a shell reports a change, or until the next check is due."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.crashpoint import crash_point
@@ -9,15 +10,18 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.prepare import Prepared
 from gitworker.landing.search.rules_search import SearchSpan, next_probes, whole
 from gitworker.model.ids import Oid
+from gitworker.progress import VerificationNotice
 from gitworker.rules_text import quoted
 from gitworker.session import Session
+from gitworker.store.api import Writer
 from gitworker.verify.verify import NoVerdict, Verdict, Verifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gitworker.landing.search.shared_window import SharedWindow
 
+Record = Callable[[Writer, list[dict[str, Any]]], None]
 LOOK_EVERY_S = 0.5  # at the runs of other machines
 
 
@@ -44,21 +48,22 @@ def verify_window(
     verifier: Verifier,
     window: Sequence[Prepared],
     *,
-    on_verdict: Callable[[list[dict[str, Any]]], None],
+    record: Record,
     shared: SharedWindow | None = None,
 ) -> WindowVerdict:
     """Find the longest prefix of a window that passes, with `merge.parallel` runs at once.
 
-    `on_verdict` receives all verdicts so far after each one. If the target failed when it was last
-    verified, a failing window is not searched before the target was tried again. Other machines
-    verify prefixes of a `shared` window, too. Raises TargetFails if the target itself fails, and
-    the verifier's errors if nothing can run or be checked out; no worker is at fault then.
+    `record` writes all verdicts so far after each one, in the transaction that records its run. If
+    the target failed when it was last verified, a failing window is not searched before the target
+    was tried again. Other machines verify prefixes of a `shared` window, too. Raises TargetFails if
+    the target itself fails, and the verifier's errors if nothing can run or be checked out; no
+    worker is at fault then.
     """
     base = window[0].base
-    search = _Search(session, verifier, window, shared)
+    search = _Search(session, verifier, window, record=record, shared=shared)
     target_is_doubtful = verifier.known_failure(base) is not None
     while not search.is_over():
-        on_verdict(search.step())
+        search.step()
         crash_point("queue.verified")
         if target_is_doubtful and search.span.has_failure:
             search.stop()
@@ -85,14 +90,18 @@ class _Search:
         session: Session,
         verifier: Verifier,
         window: Sequence[Prepared],
+        *,
+        record: Record,
         shared: SharedWindow | None,
     ) -> None:
         self.span: SearchSpan = whole(len(window))
         self.verdicts: list[dict[str, Any]] = []
         self.failed: dict[int, Verdict] = {}
         self.unfit: dict[int, GitWorkerError] = {}
+        self._session = session
         self._verifier = verifier
         self._window = window
+        self._record = record
         self._shared = shared
         self._slots = session.settings.merge_parallel
         self._running: set[int] = set()
@@ -104,17 +113,9 @@ class _Search:
         """Return whether the culprit is known."""
         return self.span.is_settled and self.span.red not in self._failed_elsewhere
 
-    def step(self) -> list[dict[str, Any]]:
-        """Learn one verdict, stop the runs that it makes useless, return all verdicts."""
-        found = None
-        while found is None:
-            try:
-                found = self._begin() or self._wait()
-            except NoVerdict as error:
-                found = self._no_verdict(error)
-        prefix, verdict = found
-        if not verdict.passed:  # several prefixes may end at one commit: blame the shortest
-            prefix = min(self._prefixes(self._commit(prefix)))
+    def step(self) -> None:
+        """Learn one verdict, which is recorded, and stop the runs that it makes useless."""
+        prefix, verdict = self._learn()
         self.span = self.span.learn(prefix, passed=verdict.passed)
         if not verdict.passed:
             self.failed[prefix] = verdict
@@ -123,9 +124,42 @@ class _Search:
             self._verifier.cancel(self._commit(useless))
             self._running.discard(useless)
             self._release(useless)
-        entry = {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
-        self.verdicts.append(entry)
-        return self.verdicts
+        self.verdicts.append(self._entry(prefix, verdict))
+
+    def _learn(self) -> tuple[int, Verdict]:
+        """Return the next verdict: one that is known, or that of the next run to end."""
+        while True:
+            try:
+                known = self._begin()
+                if known is None:
+                    ended = self._wait()
+                    if ended is not None:
+                        return ended
+                    continue
+            except NoVerdict as error:
+                known = self._no_verdict(error)
+            prefix, verdict = self._blamed(*known)
+            with self._session.store.write() as writer:
+                self._record(writer, [*self.verdicts, self._entry(prefix, verdict)])
+            if verdict.cached:  # the verifier itself reports the others
+                words = "passed before" if verdict.passed else "failed on another machine"
+                label = label_of(self._window, prefix)
+                self._session.report(VerificationNotice(f"{label}: {words}"))
+            return prefix, verdict
+
+    def _blamed(self, prefix: int, verdict: Verdict) -> tuple[int, Verdict]:
+        """Return a verdict with its prefix: if several end at a commit that fails, the shortest."""
+        if verdict.passed:
+            return prefix, verdict
+        return min(self._prefixes(self._commit(prefix))), verdict
+
+    def _entry(self, prefix: int, verdict: Verdict) -> dict[str, Any]:
+        return {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
+
+    def _note(self, writer: Writer, commit: Oid, verdict: Verdict) -> None:
+        """Record a verdict on the window, in the transaction that records the run."""
+        found = self._blamed(max(self._prefixes(commit)), verdict)
+        self._record(writer, [*self.verdicts, self._entry(*found)])
 
     def stop(self) -> None:
         """Stop all runs; the next step starts again."""
@@ -188,14 +222,15 @@ class _Search:
 
     def _wait(self) -> tuple[int, Verdict] | None:
         """Return the next verdict of this machine; None if it is time to look at the others."""
-        ended = self._verifier.wait(None if self._shared is None else LOOK_EVERY_S)
+        limit_s = None if self._shared is None else LOOK_EVERY_S
+        ended = self._verifier.wait(limit_s, note=self._note)
         if ended is None:
             assert self._shared is not None, "a run exists as long as the search is not settled"
             return None
         commit, verdict = ended
         same = self._prefixes(commit)
         self._running -= same
-        return max(same), verdict
+        return self._blamed(max(same), verdict)
 
     def _start(self, prefix: int) -> None:
         self._verifier.start(self._commit(prefix), label=label_of(self._window, prefix))

@@ -70,12 +70,12 @@ def find_failure_of_worker(reader: Reader, worker: str, *, since_ms: int) -> Ver
     return None if row is None else VerifiedCommit(**row)
 
 
-def record_verify_run(store: Store, run: VerifyRun, *, actor: str) -> None:
+def record_verify_run(writer: Writer, run: VerifyRun, *, actor: str) -> None:
     """Insert a run that has ended."""
     values = run._asdict()
     values["now"] = values.pop("ts_ms")
     values["flaky"] = int(run.flaky)
-    store.write_one("verify.record", actor=actor, **values)
+    writer.run("verify.record", actor=actor, **values)
 
 
 def is_trusted(reader: Reader, hash: str) -> bool:

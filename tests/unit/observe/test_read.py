@@ -105,7 +105,8 @@ def test_status_of_findings(session: Session) -> None:
     results = [MergeResult(pair[0], pair[1], ("a.txt",))]
     store_merge_results(session.store, results, now=NOW_MS)
     run = VerifyRun("k", "t", refs[auth.ref], "failed", False, "make failed", "/log", 1, NOW_MS)
-    record_verify_run(session.store, run, actor="hq")
+    with session.store.write() as writer:
+        record_verify_run(writer, run, actor="hq")
     with session.store.write() as writer:
         add_warning(writer, auth.ref, docs.ref, now=NOW_MS)
     lines = {one.worker: one for one in read_status(session, refs).workers}
