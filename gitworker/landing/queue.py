@@ -18,17 +18,15 @@ from gitworker.errors import Conflict, GitWorkerError
 from gitworker.journal.finish_landing import PUSHING
 from gitworker.journal.recover import finish_interrupted, require_landed
 from gitworker.landing.rules_queue import next_size, parents_first
-from gitworker.landing.window import land
+from gitworker.landing.window import find_obstacle, land
 from gitworker.landing.window_assembly import Assembly
 from gitworker.lifecycle.rules import is_approved, is_landed
 from gitworker.lifecycle.verdict import send_back_failed
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.progress import Notice, WorkersLanded
-from gitworker.repo.checkout.fastforward import check_forward
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
-from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.store.operations import find_last_operation, unfinished_operations
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker, load_worker
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
     from gitworker.landing.prepare import Prepared
     from gitworker.landing.pushing import Pushing
+    from gitworker.landing.queue_log import WindowEnd
     from gitworker.landing.search.shared_window import SharedWindow
     from gitworker.landing.search.verify_window import TargetFails, WindowVerdict
     from gitworker.model.ids import Oid
@@ -263,25 +262,10 @@ class Queue:
         """
         if self._pushing is None and not self.session.settings.verify_commands:
             return True
-        error = self._obstacle(window, len(window))
+        error = find_obstacle(self.session, window)
         if error is not None:
             self._blocked(window, error)
         return error is None
-
-    def _obstacle(self, window: list[Prepared], prefix: int) -> GitWorkerError | None:
-        """Return the error of moving the target over the first workers of a window, or None."""
-        ref = self.session.target
-        try:
-            check_forward(
-                self.session.git,
-                ref=ref,
-                old=window[0].base,
-                new=window[prefix - 1].rewrite.new,
-                worktree=find_checkout(self.session.git, ref),
-            )
-        except GitWorkerError as error:
-            return error
-        return None
 
     def _blocked(self, window: list[Prepared], error: GitWorkerError) -> None:
         """Fail the worker that blocks a landing, or all; if unknown, try them one by one."""
@@ -289,7 +273,7 @@ class Queue:
             self._fail_all(error)
             return
         for prefix in range(1, len(window) + 1) if error.code == "would_overwrite" else ():
-            found = self._obstacle(window, prefix)
+            found = find_obstacle(self.session, window[:prefix])
             if found is not None:
                 self._fail(window[prefix - 1].worker.worker_id, found)
                 return
@@ -307,7 +291,7 @@ class Queue:
         self, number: int, window: list[Prepared], *, with_news: bool
     ) -> WindowVerdict | None:
         """Verify a window; return None if that is impossible, with the reasons in the results."""
-        from gitworker.landing.queue_log import close_record, recorder
+        from gitworker.landing.queue_log import WindowEnd, recorder
         from gitworker.landing.search.verify_window import TargetFails, verify_window
 
         try:
@@ -325,7 +309,7 @@ class Queue:
             self._note({name: NotLanded(name, self._target_failure) for name in names})
         except GitWorkerError as error:
             self._fail_all(error)
-        close_record(self.session, number, "refused")
+        WindowEnd(self.session, number, "refused").close()
         return None
 
     def _share(
@@ -363,14 +347,18 @@ class Queue:
     # ------------------------------------------------------------------ landing
     def _conclude(self, number: int, window: list[Prepared], verified: WindowVerdict) -> None:
         """Land the passing workers and send the culprit back, if nothing has changed since."""
-        from gitworker.landing.queue_log import close_record
+        from gitworker.landing.queue_log import WindowEnd
 
+        session, verdicts = self.session, verified.verdicts
         if not self._is_unchanged(window[: verified.passing + 1]):
-            close_record(self.session, number, "moved", verdicts=verified.verdicts)
+            WindowEnd(session, number, "moved", verdicts=verdicts).close()
             self._count_move()
             return
         passing, failing = window[: verified.passing], window[verified.passing :]
-        landed = self._land(passing) if passing else 0
+        end = WindowEnd(session, number, "landed", verdicts=verdicts, landed=len(passing))
+        landed = self._land(passing, None if failing else end) if passing else 0
+        if end.is_recorded:
+            return
         if landed < len(passing):
             outcome = "moved" if self._pause_s else "refused"
         else:
@@ -380,7 +368,7 @@ class Queue:
                 self._fail_one(failing[0].worker.worker_id, verified.unfit)
             elif verified.failed is not None:
                 self._send_back(failing[0], verified.failed)
-        close_record(self.session, number, outcome, verdicts=verified.verdicts, landed=landed)
+        WindowEnd(session, number, outcome, verdicts=verdicts, landed=landed).close()
 
     def _is_unchanged(self, window: list[Prepared]) -> bool:
         """Return True if target, branches and workers are as they were when verified."""
@@ -408,14 +396,15 @@ class Queue:
             )
         return True
 
-    def _land(self, window: list[Prepared]) -> int:
-        """Land a window and return how many landed."""
+    def _land(self, window: list[Prepared], end: WindowEnd | None = None) -> int:
+        """Land a window and return how many landed; `end` is recorded if all of them do."""
         push = None if self._pushing is None else self._pushing.push
         self._one_by_one = max(0, self._one_by_one - 1)
         try:
             results = land(
-                self.session, window, keep=self._keep, push=push, known=self._cache.changes
-            )
+                self.session, window, keep=self._keep, push=push, known=self._cache.changes,
+                end=end,
+            )  # fmt: skip
         except GitWorkerError as error:
             if self._pushing is not None and self._pushing.came_too_late(error):
                 self._schedule_retry(error)

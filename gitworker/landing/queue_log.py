@@ -48,21 +48,51 @@ def recorder(session: Session, number: int, window: list[Prepared]) -> Record:
     return record
 
 
-def close_record(
-    session: Session,
-    number: int,
-    outcome: str,
-    *,
-    verdicts: list[dict[str, Any]] | None = None,
-    landed: int = 0,
-) -> None:
-    """Record and publish the end of a window; without `verdicts` the recorded ones remain."""
-    change_refs(session.git, [f"delete {QUEUE}"], reason="gitworker: window")
-    payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
-    with session.store.write() as writer:
-        close_window(writer, number, outcome, landed=landed, verdicts=verdicts, now=clock.now_ms())
-        _publish(session, writer, MessageType.WINDOW, payload)
-    crash_point("queue.closed")
+class WindowEnd:
+    """The end of a window, which is recorded alone or in the transaction of its landings.
+
+    The ref of its commits goes first: if a kill leaves the row open, the next window closes it.
+    Without `verdicts` the recorded ones remain.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        number: int,
+        outcome: str,
+        *,
+        verdicts: list[dict[str, Any]] | None = None,
+        landed: int = 0,
+    ) -> None:
+        self.is_recorded = False
+        self._session = session
+        self._number = number
+        self._outcome = outcome
+        self._verdicts = verdicts
+        self._landed = landed
+
+    def release(self) -> None:
+        """Let `git gc` have the commits that the target does not have."""
+        change_refs(self._session.git, [f"delete {QUEUE}"], reason="gitworker: window")
+
+    def record(self, writer: Writer) -> None:
+        """Record and publish the end."""
+        close_window(
+            writer, self._number, self._outcome, landed=self._landed, verdicts=self._verdicts,
+            now=clock.now_ms(),
+        )  # fmt: skip
+        payload = {
+            "window": self._number, "outcome": self._outcome, "landed": self._landed,
+            "text": self._outcome,
+        }  # fmt: skip
+        _publish(self._session, writer, MessageType.WINDOW, payload)
+
+    def close(self) -> None:
+        """Record the end alone."""
+        self.release()
+        with self._session.store.write() as writer:
+            self.record(writer)
+        crash_point("queue.closed")
 
 
 def _publish(session: Session, writer: Writer, kind: str, payload: dict[str, Any]) -> None:

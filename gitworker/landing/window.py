@@ -6,7 +6,10 @@ updated or removed afterwards. With a remote the push comes first, and commits t
 have landed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.branches.replay_branch import begin_rewrite, rescue_old_tips
@@ -45,6 +48,9 @@ from gitworker.store.workers import Worker
 from gitworker.worktrees.prefetched_checks import PrefetchedChecks, start_checks
 from gitworker.worktrees.removal import discard
 
+if TYPE_CHECKING:
+    from gitworker.landing.queue_log import WindowEnd
+
 Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that it replaces
 
 
@@ -63,10 +69,11 @@ def land(
     keep: bool,
     push: Push | None = None,
     known: Mapping[str, tuple[Change, ...]] | None = None,
+    end: WindowEnd | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
-    `known` are changes by `<new> <old>`, as in `ReplayCache`.
+    `known` are changes by `<new> <old>`, as in `ReplayCache`. `end` is recorded with the landings.
 
     `push` sends the commits to the remote first; it raises PushRefused if the remote certainly did
     not take them. Raises the error of the push or the fast-forward if nothing has landed. Once
@@ -98,7 +105,9 @@ def land(
         return _by_journal(session, window, numbers, error)
     crash_point("merge.forwarded")
     try:
-        landed = _record(session, numbers)
+        if end is not None:
+            end.release()  # the target has the commits
+        landed = _record(session, numbers, end)
     except (GitWorkerError, OSError) as error:
         return _by_journal(session, window, numbers, _unrecorded(session, error))
     crash_point("merge.recorded")
@@ -134,27 +143,48 @@ def note_step(session: Session, numbers: list[int], step: str) -> None:
             advance_operation(writer, number, step=step, data=data, now=clock.now_ms())
 
 
-def _record(session: Session, numbers: list[int]) -> list[tuple[Operation, Worker]]:
-    """Record the landings of a window whose target has moved, in one transaction.
+def _record(
+    session: Session, numbers: list[int], end: WindowEnd | None
+) -> list[tuple[Operation, Worker]]:
+    """Record the landings of a window whose target has moved, and its end, in one transaction.
 
     It waits for a fleet that cannot be reached, since the remote has the commits.
     """
     session.store.wait_for_the_fleet()
     while True:
         try:
-            return _record_once(session, numbers)
+            return _record_once(session, numbers, end)
         except Conflict as error:
             if error.code != LOST:
                 raise
 
 
-def _record_once(session: Session, numbers: list[int]) -> list[tuple[Operation, Worker]]:
+def _record_once(
+    session: Session, numbers: list[int], end: WindowEnd | None
+) -> list[tuple[Operation, Worker]]:
     landed = []
     with session.store.write() as writer:
         for number in numbers:
             operation = load_operation(writer, number)
             landed.append((operation, finish_merge(writer, operation)))
+        if end is not None:
+            end.record(writer)
+    if end is not None:
+        end.is_recorded = True
     return landed
+
+
+def find_obstacle(session: Session, window: list[Prepared]) -> GitWorkerError | None:
+    """Return the error of moving the target over a window, or None."""
+    ref = session.target
+    try:
+        check_forward(
+            session.git, ref=ref, old=window[0].base, new=window[-1].rewrite.new,
+            worktree=find_checkout(session.git, ref),
+        )  # fmt: skip
+    except GitWorkerError as error:
+        return error
+    return None
 
 
 def _by_journal(

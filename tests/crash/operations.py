@@ -199,7 +199,7 @@ OPERATIONS = (
     ),
     Operation(
         "merge-verified", verified_window, ("merge", "--all"),
-        ("queue.opened", "queue.verified", "merge.journal", "merge.forwarded", "queue.closed"),
+        ("queue.opened", "queue.verified", "merge.journal", "merge.forwarded", "merge.recorded"),
         ("COMPLETED", "COMPLETED"),
     ),
     Operation(
@@ -272,6 +272,7 @@ ELSEWHERE = {
     "gc.journal", "gc.refs", "gc.disk", "undo.made", "undo.unpacked",  # test_gc.py
     "adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded",
     "undo.renamed", "undo.released",
+    "queue.closed",  # tests/landing/test_window_end.py
     # tests/questions/test_questions.py
     "question-asked", "question-settled", "answer-recorded", "answer-committed",
     "notification-begun",  # tests/notifications/test_notify.py

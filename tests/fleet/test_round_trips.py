@@ -83,8 +83,8 @@ def test_landings_that_need_more(counted: World) -> None:
     assert trips_of(counted, "merge auth") == 2 * AT_MOST
     counted.git("config", "worker.verify.commands", "true")
     counted.approved("bob", "menu", {"b": "1\n"})
-    # The window is opened, has a verdict, has landed, and is closed.
-    assert trips_of(counted, "merge bob") == 4 * AT_MOST
+    # The window is opened, has a verdict, and has landed.
+    assert trips_of(counted, "merge bob") == 3 * AT_MOST
 
 
 def test_log_files_need_no_round_trip(counted: World) -> None:
