@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from gitworker.store.postgres.schema import PAYLOAD_INDEX
+
 _HERE = os.path.dirname(__file__)
 
 
@@ -34,5 +36,8 @@ MIGRATIONS = (
         " CREATE INDEX idx_windows_offered ON windows (id) WHERE offer IS NOT NULL",
     ),
     Migration(11, _text("migration_11.sql")),
-    Migration(12, "ALTER TABLE machines ADD COLUMN needs_from BIGINT NOT NULL DEFAULT 0"),
+    Migration(
+        12,
+        f"ALTER TABLE machines ADD COLUMN needs_from BIGINT NOT NULL DEFAULT 0; {PAYLOAD_INDEX}",
+    ),
 )

@@ -11,6 +11,10 @@ from gitworker.store.postgres.rules_dialect import Guard, guards_of, log_trigger
 from gitworker.store.sqlite.migrate import guard_texts, read_schema
 
 LEGAL = "legal_transitions"
+# Only the server looks for payloads without a message; a machine looks at its files.
+PAYLOAD_INDEX = (
+    "CREATE INDEX idx_messages_payload ON messages (payload_ref) WHERE payload_ref IS NOT NULL"
+)
 _HERE = os.path.dirname(__file__)
 
 
@@ -18,7 +22,7 @@ def tables_script() -> str:
     """Return the script that makes functions, tables, indexes and the log, without rows."""
     with open(f"{_HERE}/fleet_log.sql", encoding="utf-8") as file:
         log = file.read()
-    parts = [log, *schema_of(read_schema(), _is_wanted)]
+    parts = [log, *schema_of(read_schema(), _is_wanted), PAYLOAD_INDEX]
     return ";\n".join(part.strip().removesuffix(";") for part in parts)
 
 

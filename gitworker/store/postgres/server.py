@@ -45,6 +45,10 @@ DELETE FROM fleet_log AS l WHERE written_at < clock_timestamp() - CAST(%(age)s A
     AND position <= (SELECT MIN(position) FROM machines WHERE left_at_ms IS NULL
         AND lease_until_ms > extract(epoch FROM clock_timestamp()) * 1000)
     AND position <= COALESCE((SELECT position FROM machines WHERE id = l.machine), l.position)"""
+# A payload and its message are written together, under the lock.
+_WITHOUT_MESSAGE = """
+SELECT ref FROM payloads AS p
+WHERE NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.payload_ref = p.ref)"""
 _SERVER = "SELECT pg_backend_pid(), extract(epoch FROM pg_postmaster_start_time())::text"
 _FORBIDDEN = """
 SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
@@ -222,8 +226,20 @@ class FleetServer:
         return [_entry(row) for row in results[0]]
 
     def prune(self) -> None:
-        """Delete old entries that all connected machines have, and that their writers have."""
+        """Delete old entries that all connected machines and their writers have.
+
+        Payloads go with the last message that names them. Each machine has a copy of its own.
+        """
         self._run(_PRUNE, {"age": f"{KEPT_S} s"})
+        if not self._run(f"{_WITHOUT_MESSAGE} LIMIT 1", {})[0]:
+            return
+        self.begin_alone()
+        try:
+            some = f"{_WITHOUT_MESSAGE} LIMIT {ROWS_AT_ONCE}"
+            self._run(f"DELETE FROM payloads WHERE ref IN ({some}); COMMIT", {})
+        except BaseException:
+            self.cancel()
+            raise
 
     def forbidden_tables(self) -> list[str]:
         """Return the tables of the fleet that the role may not read and write."""

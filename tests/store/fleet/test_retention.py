@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock
+from gitworker.bus.blobs import save_blob
 from gitworker.bus.files.retention import PruneRequest, own_floor, plan_prune, prune
 from gitworker.bus.files.rules_retention import DAY_MS
 from gitworker.link.connection import FleetConnection
@@ -159,3 +160,29 @@ def test_a_worker_with_open_work(machines: tuple[Machine, Machine]) -> None:
     assert pruned(one) == (0, None)
     assert pruned(two) == (1, None)
     assert left(one) == []
+
+
+def test_payloads_go_with_their_last_message(
+    machines: tuple[Machine, Machine], location: str
+) -> None:
+    """The server deletes a large payload once no message names it, and keeps the others."""
+    one, two = machines
+    blobs = StatePaths(str(one.root)).blobs
+    old, kept = (save_blob(blobs, text * 9000) for text in (b"a", b"b"))
+    with one.open() as store:
+        for number, (ref, age) in enumerate([(old, 400), (kept, 400), (kept, 0)]):
+            ts_ms = NOW - age * DAY_MS
+            send(store, f"large-{number}", payload_ref=ref, ts_ms=ts_ms)
+    assert prune_server(one, location) == {old, kept}
+    two.leave()
+    assert pruned(one) == (5, None)
+    assert prune_server(one, location) == {kept}
+
+
+def prune_server(machine: Machine, location: str) -> set[str]:
+    """Let the link of a machine prune the server; return the payloads that are left there."""
+    with closing(FleetConnection(StatePaths(str(machine.root)))) as connection:
+        connection.report()
+        connection.prune()
+    with psql(location) as connection:
+        return {str(row[0]) for row in connection.execute("SELECT ref FROM payloads").fetchall()}
