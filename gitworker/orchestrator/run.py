@@ -55,6 +55,7 @@ from gitworker.orchestrator.rules_wait import wait_s
 from gitworker.orchestrator.spending import Spending
 from gitworker.orchestrator.stop_agents import restart_stopped, stop_agents
 from gitworker.orchestrator.turns.crew import require_crew
+from gitworker.orchestrator.turns.rules_crew import lacks
 from gitworker.orchestrator.turns.rules_places import limits_of
 from gitworker.orchestrator.wait_for_change import wait_for_change
 from gitworker.processes.standby import Standby
@@ -139,6 +140,8 @@ def plan_run(session: Session, order: RunOrder) -> Plan:
         session, order.agent, agents=order.agents, skipped={}, refused={}, tested={},
         accounts=False,
     )  # fmt: skip
+    for line in lacks(picture.facts.crew or ()):
+        session.report(Notice(line))
     limits = _limits(session, order, picture, begun=0, starts=True)
     return decide(picture.facts, limits, agent=order.agent or "", now=clock.now_ms())
 
@@ -257,6 +260,10 @@ class _Work:
         self.picture = self._read()
         while self._note_unfit():
             self.picture = self._read()
+        for line in lacks(self.picture.facts.crew or ()):
+            if line not in self.lines:
+                self.lines[line] = line
+                self._say(line)
         self.picture = self.refusals.mark(self.picture)
         self.spending.look(self.picture.slots)
         for one in read_results(self.session, self.picture, self._obstacles()):

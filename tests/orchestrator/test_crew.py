@@ -142,16 +142,32 @@ def test_a_type_at_its_limit_does_not_stop_the_others(world: World) -> None:
 
 
 def test_an_agent_whose_program_is_gone(world: World) -> None:
-    """Its task is left to a person without a worker that has failed; the others are done."""
+    """It is named once, its tasks stay ready without a worker, and other agents do the rest."""
     script = world.root.parent / "ada.sh"
     script.write_text(f"#!/bin/sh\n{SCRIPT}\n")
     script.chmod(0o755)
-    open_repository(str(world.root)).register_agent("ada", "command", command=[str(script)])
+    service = open_repository(str(world.root))
+    service.register_agent("ada", "command", command=[str(script)], tasks=2)
     register(world, "bob")
-    add(world, TaskSpec("a", agent="ada"), TaskSpec("b", agent="bob"))
+    add(
+        world, TaskSpec("a", agent="ada"), TaskSpec("b", agent="bob"), TaskSpec("c"),
+        TaskSpec("d", agent="ada"),
+    )  # fmt: skip
     script.unlink()
-    summary = run(world.session(), ORDER)
+    said: list[str] = []
+    session = world.session()._replace(report=lambda event: said.append(str(event)))
+    planned = plan_run(session, ORDER)
+    assert planned.actions == (Action(Step.START, "bob-1", "b", is_new=True),)
+    words = f"agent ada cannot start: cannot run '{script}': the program does not exist"
+    assert [words in one for one in said] == [True]
+    summary = run(session, ORDER)
+    assert [words in one or "could not start" in one for one in said].count(True) == 2
     found = {one.task: (one.result.value, one.worker, one.detail) for one in summary.results}
-    words = f"cannot run '{script}': the program does not exist"
-    assert found == {"a": ("failed", None, words), "b": ("landed", "bob-1", "")}
+    assert found["a"] == found["d"] == ("failed", None, words)
+    assert found["b"] == ("landed", "bob-1", "")
+    assert found["c"][0] == "landed"
     assert (summary.status, world.task("a").status) == (1, "READY")
+    follow_hint(world, summary.next_command)
+    script.write_text(f"#!/bin/sh\n{SCRIPT}\n")
+    script.chmod(0o755)
+    assert run(world.session(), ORDER).status == 0

@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING
 
 from gitworker.agents.adapters.rules_adapter import LISTS, Adapter, parse_adapter
@@ -63,7 +64,8 @@ def agent_names(session: Session) -> list[str]:
     return [*registered, *adapter_names(session)]
 
 
-def known_adapters() -> dict[str, Adapter]:
+@cache
+def known_adapters() -> Mapping[str, Adapter]:
     """Return the adapters of the package, by name."""
     with open(KNOWN, "rb", opener=open_regular) as file:
         tables = tomllib.load(file)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from gitworker.agents.adapters.find_agent import require_agent_type
 from gitworker.bus.limits.send_limits import limits_of
-from gitworker.errors import Invalid
+from gitworker.errors import GitWorkerError, Invalid
 from gitworker.observe.queue.agent_use import AT_WORK, shown_agents
 from gitworker.orchestrator.turns.rules_crew import (
     CrewAgent,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from gitworker.session import Session
     from gitworker.store.api import Reader
+    from gitworker.store.scheduling.agents import RegisteredAgent
     from gitworker.tasks.admission.rules_admission import Running
     from gitworker.tasks.agents.rules_places import Place
 
@@ -56,9 +58,12 @@ def require_crew(session: Session) -> None:
 
 
 def read_agents(
-    session: Session, reader: Reader, others: Sequence[Running]
+    session: Session, reader: Reader, others: Sequence[Running], *, all_start: bool
 ) -> tuple[CrewAgent, ...]:
-    """Return the registered agents by name; work that waits for a person is not at work."""
+    """Return the registered agents by name; work that waits for a person is not at work.
+
+    With `all_start` they are those of the run, and the program of each is looked for.
+    """
     limits = limits_of(session.settings).agent_limits
     of_kind = Counter(one.agent_type for one in others)
     return tuple(
@@ -67,7 +72,18 @@ def read_agents(
             one.agent.state, one.agent.is_paused or one.agent.is_leaving,
             sum(slot.state in AT_WORK and not slot.waits_for_author for slot in one.slots),
             of_kind[one.agent.agent_type], limits.get(one.agent.agent_type),
-            one.agent.machine,
+            one.agent.machine, _find_lack(session, one.agent) if all_start else "",
         )
         for one in shown_agents(reader)
     )  # fmt: skip
+
+
+def _find_lack(session: Session, agent: RegisteredAgent) -> str:
+    """Return why an agent cannot start here, such as a missing program; empty if it can."""
+    if agent.machine not in (None, session.store.fleet_machine):
+        return ""
+    try:
+        require_agent_type(session, agent.agent_type, agent.command)
+    except GitWorkerError as error:
+        return error.message
+    return ""

@@ -30,7 +30,7 @@ class Kinds:
         living: Sequence[Running],
         others: Sequence[Running],
     ) -> None:
-        self.crew = read_agents(session, reader, others)
+        self.crew = read_agents(session, reader, others, all_start=agent is None)
         self.places = read_places(reader, session.store.fleet_machine)
         self.limits = limits_of(session.settings).agent_limits
         self._agent = agent

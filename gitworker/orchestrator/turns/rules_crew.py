@@ -12,7 +12,7 @@ from gitworker.tasks.agents.rules_places import TaskKind as TaskKind
 from gitworker.tasks.agents.rules_registered import has_room, unfit_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gitworker.tasks.agents.rules_places import Places
     from gitworker.tasks.rules_task_list import Why
@@ -28,7 +28,7 @@ class CrewAgent(NamedTuple):
 
     `is_paused`: a person has paused or removed it. `kind_others` are the living agents of its type
     that are not of this run, `kind_limit` is the limit of that type. `machine` is the only one of
-    the fleet on which it runs.
+    the fleet on which it runs. `lack` is why it cannot start here, such as a missing program.
     """
 
     name: str
@@ -41,6 +41,13 @@ class CrewAgent(NamedTuple):
     kind_others: int = 0
     kind_limit: int | None = None
     machine: str | None = None
+    lack: str = ""
+
+    def has_room(self, *, at_work: int) -> bool:
+        """Return whether it may get another task, with so many at work."""
+        state, tasks = AgentState(self.state), self.tasks
+        is_out = self.is_paused or bool(self.lack)
+        return has_room(state, at_work=at_work, tasks=tasks, is_paused=is_out)
 
 
 class Obstacle(NamedTuple):
@@ -82,10 +89,7 @@ class Roster:
         one = self._crew[name]
         limit = one.kind_limit
         used = one.kind_others + self._of_kind[one.agent_type]
-        return (limit is None or used < limit) and has_room(
-            AgentState(one.state), at_work=self._at_work[name], tasks=one.tasks,
-            is_paused=one.is_paused,
-        )  # fmt: skip
+        return (limit is None or used < limit) and one.has_room(at_work=self._at_work[name])
 
 
 def parse_kind(text: str) -> TaskKind:
@@ -114,11 +118,8 @@ def has_place(
         return next((one.agent_type for one in crew if one.name == wished), wished) not in full
     able = [one for one in crew if one.name in takers_of(kind, crew, here)]
     return not able or any(
-        one.agent_type not in full and has_room(
-            AgentState(one.state), at_work=one.at_work, tasks=one.tasks, is_paused=one.is_paused
-        )
-        for one in able
-    )  # fmt: skip
+        one.agent_type not in full and one.has_room(at_work=one.at_work) for one in able
+    )
 
 
 def find_other_machine(
@@ -129,6 +130,11 @@ def find_other_machine(
         return find_elsewhere(kind, crew, places)
     registered = next((one for one in crew if one.name == (kind.agent or agent)), None)
     return find_lacking(kind, registered, places)
+
+
+def lacks(crew: Iterable[CrewAgent]) -> list[str]:
+    """Return the agents that cannot start here, each with the reason."""
+    return [_lack_words(one) for one in crew if one.lack]
 
 
 def takers_of(kind: TaskKind, crew: Sequence[CrewAgent], here: Place) -> tuple[str, ...]:
@@ -143,9 +149,14 @@ def obstacle_of(
     if not takers:
         return Obstacle(*unfit_words(required=kind.capabilities, wish=kind.agent), lasts=True)
     able = [one for one in crew if one.name in takers]
-    if any(has_room(AgentState(one.state), at_work=0, tasks=1, is_paused=one.is_paused)
-           for one in able):  # fmt: skip
+    if any(one.has_room(at_work=0) for one in able):
         return None
     one = able[0]
+    if one.lack and not one.is_paused:
+        return Obstacle(_lack_words(one), f"git worker agent show {one.name}")
     words = "is paused" if one.is_paused else STATE_WORDS.get(one.state, f"is {one.state.lower()}")
     return Obstacle(f"agent {one.name} {words}", f"git worker agent resume {one.name}")
+
+
+def _lack_words(agent: CrewAgent) -> str:
+    return f"agent {agent.name} cannot start: {agent.lack}"

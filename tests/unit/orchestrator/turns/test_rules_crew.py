@@ -15,6 +15,7 @@ from gitworker.orchestrator.turns.rules_crew import (
     TaskKind,
     find_other_machine,
     has_place,
+    lacks,
     obstacle_of,
     parse_kind,
     takers_of,
@@ -69,6 +70,15 @@ def test_who_may_take_a_task() -> None:
     assert obstacle_of(sql, ("dan",), broken) == Obstacle(
         "agent dan has failed", "git worker agent resume dan"
     )
+    lacking = (CrewAgent("eve", lack="no program"), CYD._replace(lack="no program"))
+    assert Roster(lacking, of_kind=Counter()).choose(["eve"]) is None
+    assert obstacle_of(sql, ("eve",), lacking) == Obstacle(
+        "agent eve cannot start: no program", "git worker agent show eve"
+    )
+    assert obstacle_of(sql, ("cyd",), lacking[1:]) == Obstacle(
+        "agent cyd is paused", "git worker agent resume cyd"
+    )
+    assert lacks((*lacking[:1], *broken)) == ["agent eve cannot start: no program"]
 
 
 @pytest.mark.parametrize(
