@@ -20,7 +20,7 @@ from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.command import require_program
 from gitworker.bus.drain import drain
 from gitworker.bus.following.listen import listen
-from gitworker.errors import LOST, Conflict, GitWorkerError, Refused
+from gitworker.errors import LOST, Conflict, GitWorkerError, NotFound, Refused
 from gitworker.journal.settle import settle
 from gitworker.liveness.life_lock import RUNS, LifeLock
 from gitworker.model.ids import ORCHESTRATOR, RESERVED
@@ -108,8 +108,8 @@ def run(session: Session, order: RunOrder) -> RunSummary:
     """Start agents for READY tasks in their order, land and take up their work; return the results.
 
     It returns once nothing runs, nothing can start and no retry is due later. Raises NotFound for
-    an agent that does not exist, and Refused in a worker's worktree or, to land, for verify
-    commands that are not trusted; nothing has changed then.
+    an agent or a program that does not exist, and Refused in a worker's worktree or, to land, for
+    verify commands that are not trusted; nothing has changed then.
     """
     order = _require_possible(session, order)
     session = session._replace(actor=ORCHESTRATOR)
@@ -428,11 +428,32 @@ def _require_possible(session: Session, order: RunOrder) -> RunOrder:
         find_agent(session, command.name, options=command.words)
     elif command.words:
         require_program(command.words[0], os.environ, directory=None)
+        _require_in_worktrees(session, command.words[0])
     else:
         require_crew(session)
     if order.lands:
         require_trusted(session)
     return order._replace(command=command)
+
+
+def _require_in_worktrees(session: Session, word: str) -> None:
+    """Raise NotFound if new worktrees will not have a program that is named by a relative path.
+
+    Accepted is what their preparation may bring, and a directory that may be a submodule or a link.
+    """
+    settings = session.settings
+    first = os.path.normpath(word).partition("/")[0]
+    if "/" not in word or first in ("", os.pardir):
+        return
+    if settings.worktree_copy or settings.worktree_link or settings.worktree_setup:
+        return
+    if session.git.text("ls-tree", "--full-tree", "--name-only", session.target, "--", first):
+        return
+    raise NotFound(
+        f"cannot run {ascii(word[:200])}: {session.target_name} has no such file, so the new"
+        " worktrees will not have it",
+        f"commit it on {session.target_name}, or name it by its absolute path",
+    )
 
 
 def _words(obstacles: Mapping[str, Obstacle]) -> dict[str, str]:

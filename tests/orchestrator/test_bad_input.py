@@ -35,6 +35,27 @@ def test_plans_that_cannot_work(world: World, plan: str, kind: type[Exception], 
     assert words in caught.value.message
 
 
+def test_a_program_that_new_worktrees_do_not_have(world: World) -> None:
+    """A file that is not committed is refused before a worker is made, unless a setup brings it."""
+    add(world, "t1")
+    (world.root / "tools").mkdir()
+    (world.root / "tools/agent.sh").write_text(f"#!/bin/sh\n{COMMIT}\n")
+    (world.root / "tools/agent.sh").chmod(0o755)
+    command = AgentCommand(None, ("./tools/agent.sh",))
+    with unchanged(world, kind=NotFound) as caught:
+        carry(world, command=command)
+    assert "main has no such file" in caught.value.message
+    assert world.task("t1").status == "READY"
+    world.git("config", "worker.worktree.copy", "tools")
+    (world.root / ".git/info/exclude").write_text("tools\n")  # only ignored files are copied
+    assert results(carry(world, command=command)) == {"t1": "landed"}
+    world.git("config", "--unset", "worker.worktree.copy")
+    world.git("add", "-f", "tools")
+    world.git("commit", "-qm", "Add the agent")
+    add(world, "t2")
+    assert results(carry(world, command=command))["t2"] == "landed"
+
+
 def test_agents_that_misbehave(world: World) -> None:
     """Garbage, other encodings, a fork that stays and a prompt of 1 MB land; a bad end is named."""
     add(world, "garbage", f"head -c 200000 /dev/urandom; {COMMIT}; printf '\\377\\0\\033[2J' >&2")
