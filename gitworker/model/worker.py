@@ -49,3 +49,7 @@ class ReturnReason(StrEnum):
     MERGE_CONFLICT = "merge_conflict"
     VERIFY_FAILED = "verify_failed"
     WITHDRAWN = "withdrawn"
+
+
+# A supervisor or a run starts the agent again for these; an undo is a person's decision.
+AUTOMATIC_RETURNS = frozenset(ReturnReason) - {ReturnReason.WITHDRAWN}

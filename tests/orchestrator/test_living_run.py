@@ -13,6 +13,7 @@ from gitworker.observe.inbox.needs import read_needs
 from gitworker.orchestrator.carry_out import AgentCommand
 from gitworker.orchestrator.run import RunOrder, run
 from gitworker.questions.reply import reply
+from gitworker.service.service import open_repository
 from gitworker.tasks.queue.add_task import NewTask, add_task
 from gitworker.tasks.queue.rules_fields import TaskFields
 from tests.workers.world import World, wait_until
@@ -63,3 +64,21 @@ def test_an_answer_that_a_run_takes_up(world: World) -> None:
     wait_until(lambda: world.query("SELECT COUNT(*) FROM runs WHERE outcome = 'waiting'") == [(1,)])
     with living_run(world):
         assert reply(world.session(), "t1", "8080").next == "git worker show command-1"
+
+
+def test_a_review_that_a_run_takes_up(world: World) -> None:
+    """After a request for changes a living run starts the agent again, unless no round is left."""
+    tick(world, "git commit -q --allow-empty -m Work")
+    wait_until(lambda: world.query("SELECT outcome FROM runs") == [("handed_in",)])
+    service = open_repository(str(world.root))
+
+    def needs() -> list[tuple[str, str | None]]:
+        return [(one.kind, one.command) for one in read_needs(world.session(), limit=9).items]
+
+    with living_run(world):
+        assert service.reject("command-1", note="More").next_command == "git worker wait command-1"
+        assert needs() == []
+        world.git("config", "worker.agents.rounds", "0")
+        assert needs() == [("returned", "git worker resume command-1")]
+        world.git("config", "--unset", "worker.agents.rounds")
+    assert needs() == [("returned", "git worker resume command-1")]

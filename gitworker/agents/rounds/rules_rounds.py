@@ -6,14 +6,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.run_outcome import RATE_LIMIT, USAGE_LIMIT
-from gitworker.model.worker import ReturnReason, WorkerState
+from gitworker.model.worker import AUTOMATIC_RETURNS, ReturnReason, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AUTOMATIC = frozenset({
-    ReturnReason.CHANGES_REQUESTED, ReturnReason.MERGE_CONFLICT, ReturnReason.VERIFY_FAILED,
-})  # fmt: skip
+AUTOMATIC = AUTOMATIC_RETURNS
 HANDED_IN = frozenset({WorkerState.IN_REVIEW, WorkerState.APPROVED})
 HEADS = {
     ReturnReason.CHANGES_REQUESTED: "changes were requested.",

@@ -33,6 +33,7 @@ from gitworker.observe.inbox.rules_needs import (
     stops_work,
 )
 from gitworker.observe.last_run import LastRun, read_last_run
+from gitworker.observe.next_step.goes_on import goes_on
 from gitworker.observe.next_step.next_command import read_next_steps, read_worker_refs
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import returned_text, returned_work
@@ -89,7 +90,8 @@ def read_needs(session: Session, *, limit: int) -> Inbox:
 def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[InboxItem]:
     """Yield the workers that need a person.
 
-    Approved ones do not while a queue lands them, and failed ones not while a run retries them.
+    Approved ones do not while a queue lands them, failed ones not while a run retries them, and
+    returned ones not if their agent starts again by itself.
     """
     of_run = workers_of_living_run(reader, session.paths)
     blocked = {one.agent_id for one in all_heartbeats(reader) if one.status == BLOCKED}
@@ -103,6 +105,8 @@ def _workers(reader: Reader, session: Session, *, is_landing: bool) -> Iterator[
             is_paused=last is not None and last.paused_at_ms is not None,
         )  # fmt: skip
         if kind == FAILED and worker.worker_id in of_run and _is_retried(reader, worker):
+            continue
+        if kind == RETURNED and goes_on(session, reader, worker):
             continue
         is_held = kind == LANDING and came_by_undo(reader, worker.worker_id, worker.version)
         if kind is not None and (is_held or not (kind == LANDING and is_landing)):

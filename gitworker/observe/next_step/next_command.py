@@ -25,6 +25,7 @@ from gitworker.observe.workers.rules_worker import (
     next_command,
     resumes_in_place,
     should_have_worktree,
+    wait_command,
 )
 from gitworker.repo.plumbing.refs import is_ancestor, read_branches
 from gitworker.repo.worktrees.trouble import Trouble, find_place_trouble, find_trouble
@@ -179,6 +180,11 @@ def _step(
 ) -> NextStep:
     if trouble is not None:
         return NextStep(trouble, trouble.command)
+    if row.waits_for_author and not by.is_author(row.worker_id):
+        from gitworker.observe.next_step.goes_on import goes_on  # only for work that came back
+
+        if goes_on(session, reader, row):
+            return NextStep(None, wait_command(row.worker_id))
     tip = refs.get(ref_of(row.branch)) if row.branch else None
     command = next_command(
         row.worker_id, row.state, task_status=row.task_status, stale_from=row.stale_from,

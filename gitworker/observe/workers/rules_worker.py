@@ -182,6 +182,11 @@ def next_command(
     return f"git worker {text.format(*[worker] * text.count('{}'))}"
 
 
+def wait_command(worker: str) -> str:
+    """Return the next command while a worker goes on by itself."""
+    return f"git worker {NEXT_COMMANDS[WorkerState.WORKING].format(worker)}"
+
+
 def _resumed_next(returned_by: str | None, *, is_author: bool, can_repeat: bool | None) -> str:
     """Return the command that takes work up again; a conflict needs a rebase or its agent."""
     if returned_by == CONFLICT and (is_author or not can_repeat):

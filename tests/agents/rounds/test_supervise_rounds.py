@@ -56,6 +56,19 @@ def test_requested_changes_reach_the_agent(auth: SupervisedWorker) -> None:
     assert ("info", "auto_resume", "round 1 of 3: its work was sent back") in auth.logs()
 
 
+def test_a_reject_names_no_resume_while_a_supervisor_waits(auth: SupervisedWorker) -> None:
+    """The supervisor starts the agent again; without one, and after its rounds, a person does."""
+    auth.world.git("config", "worker.agents.rounds", "1")
+    with supervisor(auth, "git commit -q --allow-empty -m Work", "--auto-resume") as process:
+        wait_until(lambda: auth.state() == "IN_REVIEW")
+        wait_until(lambda: auth.runs()[0]["ended_at_ms"] is not None)
+        rejected = ok(auth.world.root, "reject", "auth", "-m", "A test is missing")
+        assert rejected == "auth waits for its author\nnext: git worker wait auth"
+        assert process.wait(60) == 0
+    rejected = ok(auth.world.root, "reject", "auth", "-m", "More")
+    assert rejected == "auth waits for its author\nnext: git worker resume auth"
+
+
 def test_a_stop_ends_a_supervisor_that_waits(auth: SupervisedWorker) -> None:
     """After a stop no further round begins."""
     with supervisor(auth, "git commit -q --allow-empty -m Work", "--auto-resume") as process:

@@ -38,7 +38,8 @@ def command(call: CommandLine, wait_s: float, limit: int | None, count: bool, no
     workers, idle ones (the agent ended and handed nothing in), returned work without an agent,
     reviews, approved work that has not landed, budgets that stop work, and messages to hq. Nothing
     is acknowledged: an item is shown until it is settled, a message until it is answered or read
-    with `git worker msg poll`. A failure that a running `git worker run` tries again is left out.
+    with `git worker msg poll`. A failure that a running `git worker run` tries again is left out,
+    and so is returned work whose agent starts again by itself.
 
     \b
       git worker inbox
