@@ -14,7 +14,10 @@ FILES_SHOWN = 5
 
 
 def freed_text(freed: FreedWorker) -> str:
-    """Return a freed worker's state, the ref that keeps its work, and the command to undo."""
+    """Return a freed worker's state, the ref that keeps its work, and the command to undo.
+
+    If another worker has its task, that is a command which makes a branch of its work.
+    """
     lines = [freed.worker.in_words]
     if freed.rescue_ref and freed.had_work:
         kept = "work is" if freed.missing is None else "commits are"
@@ -28,7 +31,11 @@ def freed_text(freed: FreedWorker) -> str:
             f"{name} is stacked on it and will land without it"
             " (to keep its commits: git worker sync --take-parent)"
         )
-    if freed.task_id is not None:
+    if freed.undo_refusal is not None:
+        lines.append(f"undo cannot return its task: {freed.undo_refusal}")
+        if freed.rescue_ref and freed.had_work:
+            lines.append(f"a branch with its work: git branch <name> {freed.rescue_ref}")
+    elif freed.task_id is not None:
         lines.append("undo: git worker undo")
     return "\n".join(lines)
 

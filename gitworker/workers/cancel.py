@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, GitWorkerError
 from gitworker.journal.recover import finish_interrupted, require_ended
+from gitworker.journal.undo.undo_removal import require_free_task
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance, require_event
 from gitworker.lifecycle.rules import has_no_task, is_cancelled
@@ -15,7 +16,7 @@ from gitworker.progress import Notice
 from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
-from gitworker.store.operations import last_operation_on
+from gitworker.store.operations import Operation, last_operation_on
 from gitworker.store.stacks import workers_on
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import (
@@ -35,6 +36,7 @@ class FreedWorker:
     `stacked` are the workers that are stacked on it; they continue without it. `missing` is the
     path of its worktree if nothing was there: only its commits and, with `staged`, its staged files
     could be kept. `had_work`: the rescue ref keeps more than the commit at which the branch began.
+    `undo_refusal` is why `undo` cannot return the task to it now.
     """
 
     worker: Worker
@@ -44,6 +46,7 @@ class FreedWorker:
     missing: str | None = None
     had_work: bool = True
     staged: bool = False
+    undo_refusal: str | None = None
 
 
 def cancel(session: Session, name: str, *, task: str | None = None) -> FreedWorker:
@@ -116,10 +119,21 @@ def _free(session: Session, name: str, kind: str, *, task: str | None = None) ->
         refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
         removed = finish_removal(session, operation)
+        refusal = _find_undo_refusal(session, operation)
     missing = removed.data.lost and removed.data.lost.worktree
     data = removed.data
     return FreedWorker(
         removed.worker, worker.task_id, data.rescue, stacked, missing,
         had_work=data.rescued != data.base,
         staged=missing is not None and data.rescued != data.tip,
+        undo_refusal=refusal,
     )  # fmt: skip
+
+
+def _find_undo_refusal(session: Session, done: Operation) -> str | None:
+    """Return why an undo could not return the task now, or None; without git."""
+    try:
+        require_free_task(session, done)
+    except GitWorkerError as error:
+        return error.message
+    return None

@@ -7,10 +7,10 @@ from gitworker.errors import Refused
 from gitworker.paths import unlock_worktree_of_agent
 from gitworker.progress import Notice
 from gitworker.repo.plumbing.git import GitFailed
-from gitworker.rules_text import quoted
+from gitworker.rules_text import count_text, quoted
 from gitworker.session import Session
 from gitworker.store.operations import last_operation_on
-from gitworker.store.workers import find_worker_of_task
+from gitworker.store.workers import Worker, find_worker_of_task
 from gitworker.worktrees.moved_worktrees import record_place
 
 
@@ -53,13 +53,25 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
             raise _taken(aside)
         if older.admin_dir is not None:
             unlock_worktree_of_agent(older.admin_dir)  # the lock of an agent that has ended
+        kept = _uncommitted(session, older)
         with suppress(GitFailed):
             session.git.run("worktree", "move", "--", path, aside)
             record_place(session, older, aside)
-            session.report(Notice(f"the worktree of {older.worker_id} is at {aside} now"))
+            session.report(Notice(f"the worktree of {older.worker_id} is at {aside} now{kept}"))
     if not os.path.lexists(path):
         return path
     return _beside(path, worker)
+
+
+def _uncommitted(session: Session, worker: Worker) -> str:
+    """Return the uncommitted files that are moved with a worktree, in words; "" without any."""
+    from gitworker.observe.text import few_files  # as above
+    from gitworker.worktrees.left_out import find_left_out
+
+    left = find_left_out(session, worker)
+    if left is None:
+        return ""
+    return f", with {count_text(len(left.files), 'uncommitted file')} ({few_files(left.files)})"
 
 
 def _beside(path: str, worker: str) -> str:

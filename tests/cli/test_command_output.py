@@ -201,6 +201,26 @@ def test_fail_and_reset(scene: Scene) -> None:
     assert scene.run("reset", "auth") == Answer(0, expected, "")
 
 
+def test_reset_after_another_has_the_task(scene: Scene) -> None:
+    """Undo cannot return the task then, so a command that brings the work back is named."""
+    worktree = scene.working()
+    scene.commit(worktree, "half.txt")
+    (worktree / "untracked").write_text("kept\n")
+    scene.run("fail", "-m", "No idea", cwd=worktree)
+    ok(scene.root, "spawn", "bob", "t1")
+    answer = scene.run("reset", "auth")
+    rescue = "refs/worker/rescue/auth/t1/1"
+    command = f"git branch <name> {rescue}"
+    assert answer.out == (
+        f"auth has no task\nits work is kept under {rescue}\n"
+        "undo cannot return its task: task t1 is assigned now, held by bob\n"
+        f"a branch with its work: {command}\n"
+    )
+    git(scene.root, *command.replace("<name>", "half").split()[1:])
+    assert git(scene.root, "show", "half:untracked") == "kept"
+    assert git(scene.root, "show", "half:half.txt")
+
+
 def test_recycle(scene: Scene) -> None:
     """Recycle makes a completed worker idle."""
     scene.approved()

@@ -40,14 +40,15 @@ def test_with_submodules(world: World, tmp_path: Path) -> None:
 
 
 def test_an_older_worktree_is_moved(world: World) -> None:
-    """It keeps its uncommitted files, and the command says where it is."""
+    """It keeps its uncommitted files, and the command says where it is, and names them."""
     retried(world)
     (world.path("auth") / "mine.txt").write_text("mine\n")
+    (world.path("auth") / "a").write_text("2\n")
     said = run(world.root, "spawn", "bob", "login").err
     place = world.path("auth")
     assert place.name == "login@auth"
     assert (place / "mine.txt").read_text() == "mine\n"
-    assert f"the worktree of auth is at {place} now" in said
+    assert f"the worktree of auth is at {place} now, with 2 uncommitted files (a, mine.txt)" in said
 
 
 def test_locked(world: World) -> None:

@@ -42,7 +42,7 @@ def _require_same_worker(session: Session, done: Operation) -> None:
         raise refusal
 
 
-def _require_free_task(session: Session, done: Operation) -> None:
+def require_free_task(session: Session, done: Operation) -> None:
     """Raise Refused if the worker has continued, or another one has its task."""
     _require_same_worker(session, done)
     with session.store.read() as reader:
@@ -81,7 +81,7 @@ def _is_assigned_again(session: Session, done: Operation) -> bool:
 
 
 def _require_freed(session: Session, done: Operation) -> None:
-    _require_free_task(session, done)
+    require_free_task(session, done)
     _require_no_branch(session, done)
 
 
@@ -91,7 +91,7 @@ def _require_removed(session: Session, done: Operation) -> None:
 
 
 def _undo_freeing(session: Session, operation: Operation, done: Operation) -> None:
-    with _restored(session, operation, done, _require_free_task) as (writer, removal):
+    with _restored(session, operation, done, require_free_task) as (writer, removal):
         assign_again(session, writer, restored_from(removal), actor=operation.actor)
         publish_return(writer, removal, actor=operation.actor)
 
