@@ -19,6 +19,7 @@ S = TaskStatus
 STOPPED = frozenset({S.FAILED, S.BLOCKED, S.CANCELLED})
 QUEUED = frozenset({S.DEFINED, S.READY})
 WALK_MAX = 10_000  # tasks; 50 µs each
+REMARK = "   # "  # begins the part of a command that is a comment
 PHRASES = {
     S.ASSIGNED: "its worker has not started",
     S.IN_PROGRESS: "it is running",
@@ -39,7 +40,8 @@ class TaskFacts(NamedTuple):
     which it is paused. `lands_in` are the branch of its workstream and the workstream, if the task
     lands on that branch, which has not landed itself yet. `halt` is why its worker does not go on
     by itself: its work came back, or its agent has ended. `is_skipped` is whether a person has
-    completed it without its work.
+    completed it without its work. `run_command` starts a run that tries a failed task again: its
+    worker is of a run, and none is alive. `is_retried`: a living run tries it again.
     """
 
     task: str
@@ -57,6 +59,8 @@ class TaskFacts(NamedTuple):
     lands_in: tuple[str, str] | None = None
     halt: str = ""
     is_skipped: bool = False
+    run_command: str | None = None
+    is_retried: bool = False
 
 
 def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) -> Why:
@@ -91,12 +95,22 @@ def why(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | None) ->
     comes = "comes" if facts.before == 1 else "come"
     count = count_text(facts.before, "task")
     queue = f"{count} {comes} before it" if facts.before else "it is next"
-    return Why(f"it may start: {queue}", f"git worker spawn '<worker>' {facts.task}")
+    return Why(f"it may start: {queue}", _start(facts))
 
 
 def is_queued(status: TaskStatus) -> bool:
     """Return whether a task has not started."""
     return status in QUEUED
+
+
+def is_tried_again(status: TaskStatus, resume_after_ms: int | None) -> bool:
+    """Return whether a run tries a task again: it is ready, or will be so after its back-off."""
+    return status is S.READY or (status is S.FAILED and resume_after_ms is not None)
+
+
+def run_command_of(agent: str | None) -> str:
+    """Return the command of a run of an agent; of None, that of a run of a command."""
+    return f"git worker run --agent {agent}" if agent else "git worker run -- <command>"
 
 
 def walk_needs(
@@ -149,7 +163,7 @@ def _waiting(facts: TaskFacts, chain: Sequence[OpenNeed], cause: TaskFacts | Non
     if cause.held and cause.status in QUEUED:
         return Why(f"{words}, which is held back", f"git worker task release {last.task}")
     if cause.status is S.READY:
-        return Why(f"{words}, which {_is(S.READY)}", f"git worker spawn '<worker>' {last.task}")
+        return Why(f"{words}, which {_is(S.READY)}", _start(cause))
     ending = _stopped(cause) if cause.status in STOPPED else f"it {_is(cause.status)}"
     return Why(f"{words}, which {ending.removeprefix('it ')}", _command(cause))
 
@@ -172,10 +186,24 @@ def _stopped(facts: TaskFacts) -> str:
     if facts.status is S.CANCELLED:
         return "it was cancelled"
     retry = f"; it is ready again {facts.retry_in}" if facts.retry_in else ""
+    if facts.retry_in and facts.is_retried:
+        retry = f"; the run tries it again {facts.retry_in}"
+    elif facts.retry_in and facts.run_command:
+        retry += ", for the next run"
     return f"it {_is(facts.status)}{reason}{retry}"
+
+
+def _start(facts: TaskFacts) -> str:
+    """Return the command that starts a task: in the worker that failed at it, or in a new one."""
+    return (facts.next_command and _command(facts)) or f"git worker spawn '<worker>' {facts.task}"
 
 
 def _command(facts: TaskFacts) -> str | None:
     if facts.status is S.COMPLETED:
         return None
-    return facts.next_command or f"git worker task restart {facts.task}"
+    command = facts.next_command or f"git worker task restart {facts.task}"
+    if facts.is_retried:
+        return f"git worker show {facts.worker}"
+    if facts.run_command is None:
+        return command
+    return f"{facts.run_command}{REMARK}or: {command.partition(REMARK)[0]}"

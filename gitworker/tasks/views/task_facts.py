@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.model.ids import HQ
+from gitworker.liveness.supervised_agent import workers_of_living_run
+from gitworker.model.ids import HQ, ORCHESTRATOR
 from gitworker.model.ref_names import short_name
 from gitworker.model.task_spec import OpenNeed
 from gitworker.observe.next_step.next_command import read_next_command
@@ -13,22 +14,36 @@ from gitworker.observe.next_step.trouble import find_open_question
 from gitworker.observe.text import age_text, one_line
 from gitworker.observe.usage_limit import find_hold
 from gitworker.observe.workers.returned import returned_text, returned_work
-from gitworker.observe.workers.rules_worker import end_text, may_wait_for_limit
+from gitworker.observe.workers.rules_worker import (
+    end_text,
+    is_taken,
+    may_wait_for_limit,
+    resumes_in_place,
+)
 from gitworker.states.task_machine import has_ended
 from gitworker.store.planning.workstreams import find_branch_of_task
+from gitworker.store.records.run_results import find_run_result
 from gitworker.store.records.screens import load_worker_row
 from gitworker.store.records.task_needs import open_needs_of
 from gitworker.store.records.task_queue import ready_tasks
+from gitworker.store.scheduling.agents import find_agent_of_worker
 from gitworker.store.scheduling.projects import find_project
 from gitworker.store.tasks import find_task, is_skipped
-from gitworker.store.workers import find_worker_of_task
+from gitworker.store.workers import find_worker_of_task, workers_assigned_by
 from gitworker.tasks.admission.admit import find_start_refusal
 from gitworker.tasks.admission.overlap import Overlaps
 from gitworker.tasks.agents.read_agents import find_unfit
 from gitworker.tasks.projects.rules_project import closed_by
 from gitworker.tasks.queue.add_task import require_task
 from gitworker.tasks.rules_task_list import Why, json_blocked_by
-from gitworker.tasks.views.rules_why import TaskFacts, is_queued, walk_needs, why
+from gitworker.tasks.views.rules_why import (
+    TaskFacts,
+    is_queued,
+    is_tried_again,
+    run_command_of,
+    walk_needs,
+    why,
+)
 
 if TYPE_CHECKING:
     from gitworker.model.task import TaskStatus
@@ -109,8 +124,17 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
         return None
     worker = find_worker_of_task(reader, task)
     command = None
+    is_retried, run_command = False, None
     if worker is not None and worker.task_id == task and not has_ended(stored.status):
-        command = read_next_command(session, reader, worker.worker_id, HQ)
+        may_resume = resumes_in_place(
+            worker.state, task_status=stored.status,
+            is_taken=is_taken(worker.worker_id, stored.assigned_agent_id),
+        )  # fmt: skip
+        if may_resume or not is_queued(stored.status):
+            command = read_next_command(session, reader, worker.worker_id, HQ)
+        if may_resume and is_tried_again(stored.status, stored.resume_after_ms):
+            is_retried = worker.worker_id in workers_of_living_run(reader, session.paths)
+            run_command = None if is_retried else _find_run_command(reader, worker)
     retry_in = ""
     if stored.resume_after_ms is not None:
         retry_in = f"in {age_text(max(0, stored.resume_after_ms - clock.now_ms()))}"
@@ -126,7 +150,18 @@ def _facts(session: Session, reader: Reader, task: str) -> TaskFacts | None:
         lands_in=_lands_in(reader, stored),
         halt="" if worker is None else _find_halt(reader, worker),
         is_skipped=has_ended(stored.status) and is_skipped(reader, task),
+        run_command=run_command,
+        is_retried=is_retried,
     )  # fmt: skip
+
+
+def _find_run_command(reader: Reader, worker: Worker) -> str | None:
+    """Return the command of a run that takes up a worker's failed task; None for a person's."""
+    if worker.worker_id not in workers_assigned_by(reader, ORCHESTRATOR):
+        return None
+    registered = find_agent_of_worker(reader, worker.worker_id)
+    last = find_run_result(reader, worker.worker_id, worker.task_id)
+    return run_command_of(registered.name if registered else last and last.agent)
 
 
 def _find_halt(reader: Reader, worker: Worker) -> str:

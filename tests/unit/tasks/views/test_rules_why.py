@@ -5,10 +5,17 @@ import pytest
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import OpenNeed
 from gitworker.tasks.rules_task_list import Why
-from gitworker.tasks.views.rules_why import TaskFacts, walk_needs, why
+from gitworker.tasks.views.rules_why import (
+    TaskFacts,
+    is_tried_again,
+    run_command_of,
+    walk_needs,
+    why,
+)
 
 S = TaskStatus
 NEXT = "git worker show w"
+RUN = "git worker run --agent claude"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +60,22 @@ NEXT = "git worker show w"
         (
             TaskFacts("a", S.FAILED, retry_in="in 5s", next_command=NEXT),
             "it has failed; it is ready again in 5s", NEXT,
+        ),
+        (
+            TaskFacts(
+                "a", S.FAILED, retry_in="in 5s", next_command=f"{NEXT}   # x", run_command=RUN
+            ),
+            "it has failed; it is ready again in 5s, for the next run", f"{RUN}   # or: {NEXT}",
+        ),
+        (
+            TaskFacts(
+                "a", S.FAILED, worker="w", retry_in="in 5s", next_command=NEXT, is_retried=True
+            ),
+            "it has failed; the run tries it again in 5s", "git worker show w",
+        ),
+        (
+            TaskFacts("a", S.READY, next_command=NEXT, run_command=RUN),
+            "it may start: it is next", f"{RUN}   # or: {NEXT}",
         ),
         (TaskFacts("a", S.FAILED), "it has failed", "git worker task restart a"),
     ],
@@ -147,3 +170,13 @@ def test_the_chain_to_the_cause(task: str, held: str, chain: list[str]) -> None:
         lambda name: name == held,
     )
     assert [need.task for need in found] == chain
+
+
+def test_the_run_that_tries_a_task_again() -> None:
+    """A run takes up a task that is ready, or has a time for its retry; it names its agent."""
+    assert is_tried_again(S.READY, None)
+    assert is_tried_again(S.FAILED, 1)
+    assert not is_tried_again(S.FAILED, None)
+    assert not is_tried_again(S.BLOCKED, 1)
+    assert run_command_of("claude") == RUN
+    assert run_command_of(None) == "git worker run -- <command>"
