@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from gitworker import clock
+from gitworker.bus.publish import log_message, publish
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import is_landed, may_judge
 from gitworker.model.ids import Ref
+from gitworker.model.message import LANDING_REFUSED
 from gitworker.model.outcome import Landed, NotLanded
 from gitworker.model.worker import WorkerState
 from gitworker.progress import Notice
@@ -17,6 +19,7 @@ from gitworker.repo.plumbing.repository_lock import hold
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.api import Reader
+from gitworker.store.messages.inboxes import newest_log
 from gitworker.store.messages.transitions import came_by_undo
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import require_valid_file
@@ -69,10 +72,30 @@ def merge(
         for ref, group in by_target(chosen):
             queue = Queue(session.aimed_at(ref), keep=keep, memory=memory)
             results |= queue.run(group, windows=windows)
+    _record_refusals(session, [one for one in results.values() if isinstance(one, NotLanded)])
     for one in chosen:
         if one.elsewhere is not None and isinstance(results.get(one.worker_id), Landed):
             drop_copies(session, one._replace(state=WorkerState.COMPLETED))
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
+
+
+def _record_refusals(session: Session, results: list[NotLanded]) -> None:
+    """Publish which workers a file in the target's checkout keeps from landing, for the screens."""
+    refused = [one for one in results if one.error.code == "would_overwrite"]
+    if not refused:
+        return
+    with session.store.write() as writer:
+        for one in refused:
+            worker, text = find_worker(writer, one.worker_id), one.error.message
+            if worker is None or text == newest_log(
+                writer, worker.worker_id, worker.task_id, LANDING_REFUSED,
+                since_ms=worker.state_changed_at_ms,
+            ):  # fmt: skip
+                continue
+            entry = log_message(
+                worker.worker_id, worker.task_id, LANDING_REFUSED, text, level="error"
+            )
+            publish(writer, entry, now=clock.now_ms())
 
 
 def by_target(workers: Sequence[Worker]) -> list[tuple[Ref | None, list[Worker]]]:

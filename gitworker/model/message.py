@@ -38,6 +38,7 @@ AUTOMATIC = (
     MessageType.REVIEW_REQUEST, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
     MessageType.AGENT_START, MessageType.TOOL_USE,
 )  # fmt: skip
+LANDING_REFUSED = "landing_refused"  # the event of a log message; also the code of the trouble
 STOP, PAUSE, RESUME = ORDERS = ("stop", "pause", "resume")  # the commands of a `cmd`
 PRIVATE = "x-"
 PUBLIC_TYPES = frozenset(

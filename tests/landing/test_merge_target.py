@@ -1,5 +1,6 @@
 """The target moves correctly in the main checkout, in another worktree, or without a checkout."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.landing.merge import Landed, merge
+from gitworker.review.comments.send import reject
 from gitworker.workers.approve import approve
 from gitworker.workers.spawn import SpawnRequest, spawn
+from tests.cli.kit import ok
+from tests.hints.following import Printed, follow, note
 from tests.workers.world import World
 
 
@@ -34,6 +38,36 @@ def test_dirty_overlap(world: World) -> None:
     assert (world.root / "README").read_text() == "the user's\n"
     world.git("stash", "-q")
     world.land("auth")
+    assert world.show("README") == "mine"
+
+
+def test_the_file_in_the_way_is_named_until_it_lands(world: World) -> None:
+    """All screens name it beside the next command, it is recorded once, and a new round ends it."""
+    world.approved("auth", "login", {"README": "mine\n"})
+    Repo(world.root).write({"README": "the user's\n"})
+    refuse(world, "would_overwrite")
+    refuse(world, "would_overwrite")
+    why = "its last landing was refused: your uncommitted changes in"
+    for screen in ("status", "inbox", "show auth"):
+        said = ok(world.root, *screen.split())
+        assert why in said, screen
+        assert "main: README" in said, screen
+        assert "git worker merge auth" in said, screen
+    count = "SELECT COUNT(*) FROM messages WHERE payload LIKE '%landing_refused%'"
+    assert world.query(count) == [(1,)]
+    own = json.loads(ok(world.root, "--as", "auth", "show", "auth", "--json"))
+    assert own["next"] == "git worker wait auth --for landed"
+    reject(world.session(), "auth", note="More")
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    world.approve("auth")
+    assert why not in ok(world.root, "status")
+    refuse(world, "would_overwrite")
+    assert why in ok(world.root, "status")
+    world.git("checkout", "-q", "README")
+    command = "git worker merge auth"
+    assert follow(Printed([command], str(world.root)), command) is None
+    note(command, "")
     assert world.show("README") == "mine"
 
 

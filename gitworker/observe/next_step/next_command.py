@@ -10,6 +10,7 @@ from gitworker.observe.next_step.trouble import (
     find_left_work,
     find_open_question,
     find_pause,
+    find_refused_landing,
     find_stopped_rebase,
     find_untrusted,
     is_for_its_process,
@@ -130,6 +131,7 @@ def _find_trouble(
             or find_stopped_rebase(session, reader, row)
             or find_untrusted(session, reader, row)
             or find_failing_target(session, reader, row, refs)
+            or find_refused_landing(session, reader, row)
         )  # fmt: skip
     lost = None
     taken = is_taken(row.worker_id, row.task_holder)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import RESERVED
+from gitworker.model.message import LANDING_REFUSED
 from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import ReturnReason, WorkerState
@@ -26,6 +27,7 @@ from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.states.worker_machine import state_words
 from gitworker.store.commits.verify_runs import read_verified_commits
+from gitworker.store.messages.inboxes import newest_log
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
 
@@ -149,6 +151,22 @@ def find_failing_target(
         f"less {quoted(last.log)}   # repair {short_name(ref)}, or try again: git worker merge"
         f" {row.worker_id}",
     )
+
+
+def find_refused_landing(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:
+    """Return why the last landing of approved work was refused, such as a file in the way, or None.
+
+    The cause may be gone: the command tries it again.
+    """
+    if not (is_approved(row.state) and session.actor in RESERVED):
+        return None
+    why = newest_log(
+        reader, row.worker_id, row.task_id, LANDING_REFUSED, since_ms=row.state_changed_at_ms
+    )
+    if not why:
+        return None
+    words = f"its last landing was refused: {why}"
+    return Trouble(LANDING_REFUSED, words, f"git worker merge {row.worker_id}")
 
 
 def find_untrusted(session: Session, reader: Reader, row: WorkerRow) -> Trouble | None:

@@ -63,6 +63,18 @@ def newest_verdict(reader: Reader, worker: str, task: str | None) -> StoredMessa
     return _messages([row])[0] if row is not None and row["to_agent"] == worker else None
 
 
+def newest_log(reader: Reader, worker: str, task: str | None, event: str, *, since_ms: int) -> str:
+    """Return the text of a worker's newest log message about an event; empty without one."""
+    row = reader.row(
+        "messages.newest_log", worker=worker, task=task, event=event, since_ms=since_ms
+    )
+    if row is None:
+        return ""
+    import json  # 3 ms, on no hot path
+
+    return str(json.loads(row["payload"]).get("message") or "")
+
+
 def _messages(rows: list[Row]) -> list[StoredMessage]:
     if not rows:
         return []

@@ -184,6 +184,12 @@ WHERE correlation_id = :task AND type = 'task_progress' AND from_agent = :worker
     AND payload LIKE '%"commit"%'
 ORDER BY seq DESC LIMIT 1;
 
+-- name: newest_log — the newest log message of a worker's task about an event since a time
+SELECT payload FROM messages
+WHERE type = 'log' AND from_agent = :worker AND ts_ms >= :since_ms AND correlation_id = :task
+    AND CASE WHEN json_valid(payload) THEN json_extract(payload, '$.event') END = :event
+ORDER BY ts_ms DESC, seq DESC LIMIT 1;
+
 -- name: is_json — whether a text is valid JSON
 SELECT json_valid(:text) AS valid;
 
