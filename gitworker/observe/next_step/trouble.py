@@ -27,7 +27,6 @@ from gitworker.repo.worktrees.trouble import Trouble, find_trouble
 from gitworker.rules_text import one_line, quoted
 from gitworker.states.worker_machine import state_words
 from gitworker.store.commits.verify_runs import read_verified_commits
-from gitworker.store.messages.inboxes import newest_log
 from gitworker.store.records.tips import find_tip
 from gitworker.store.workers import find_worker
 
@@ -160,6 +159,8 @@ def find_refused_landing(session: Session, reader: Reader, row: WorkerRow) -> Tr
     """
     if not (is_approved(row.state) and session.actor in RESERVED):
         return None
+    from gitworker.store.messages.inboxes import newest_log  # 1 ms, only for approved work
+
     why = newest_log(
         reader, row.worker_id, row.task_id, LANDING_REFUSED, since_ms=row.state_changed_at_ms
     )
