@@ -13,6 +13,7 @@ INVISIBLE = frozenset(
 # Spaces, the joiner and the selectors of emoji, which people write.
 EDITED = frozenset("\n\t\u00a0\u200d\u202f\u3000\ufe0e\ufe0f")
 WITHOUT_BREAKS = {ord("\n"): None, ord("\t"): None}
+REMARK = "   # "  # begins the part of a hint that is no command
 # Characters that a shell takes literally; letters and digits are tested apart.
 UNQUOTED = frozenset("@%+=:,./-_")
 # Words that stand for a user's own in a hint, as in `git worker assign auth <task>`. A hint ends

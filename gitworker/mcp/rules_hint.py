@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from gitworker.rules_text import REMARK
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
 COMMAND = "git worker "
 COMMIT = " commit "
-REMARK = "   # "  # begins the part of a hint that is no command
 # Commands of a worker whose tool has another name.
 OTHER_NAMES = {"start": "progress", "resume": "progress", "heartbeat": "progress", "land": "merge"}
 

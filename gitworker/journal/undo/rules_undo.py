@@ -7,11 +7,11 @@ from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.rules_text import REMARK
 from gitworker.states.task_machine import HELD, status_words
 from gitworker.states.worker_machine import state_words
 
 REVIEW_STATES = {WorkerState.IN_REVIEW: "pending", WorkerState.APPROVED: "approved"}
-REMARK = "   # "  # begins the part of a hint that is no command
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 LANDED_FOR_GOOD = "landed_for_good"
 # Codes of refusals that no repair ends: later work, another repository or git's own gc decided. All

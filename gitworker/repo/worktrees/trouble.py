@@ -21,12 +21,11 @@ from gitworker.repo.worktrees.ownership import (
     read_head,
     refusal_of,
 )
-from gitworker.rules_text import quoted
+from gitworker.rules_text import REMARK, quoted
 
 REPAIR = "git worker fsck --repair"
 RENAMED = "branch_renamed"
 PLACE_CODES = ("worktree_", "branch_", "wrong_branch", "rebase_stopped")
-REMARK = "   # "  # begins the part of a hint that is no command
 
 
 class Trouble(NamedTuple):

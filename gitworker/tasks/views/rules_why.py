@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.model.task import TaskStatus
 from gitworker.model.task_spec import DONE
-from gitworker.rules_text import count_text
+from gitworker.rules_text import REMARK, count_text
 from gitworker.states.task_machine import has_ended, status_words
 from gitworker.tasks.rules_task_list import Why, is_stuck
 
@@ -19,7 +19,6 @@ S = TaskStatus
 STOPPED = frozenset({S.FAILED, S.BLOCKED, S.CANCELLED})
 QUEUED = frozenset({S.DEFINED, S.READY})
 WALK_MAX = 10_000  # tasks; 50 µs each
-REMARK = "   # "  # begins the part of a command that is a comment
 PHRASES = {
     S.ASSIGNED: "its worker has not started",
     S.IN_PROGRESS: "it is running",
