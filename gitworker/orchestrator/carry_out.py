@@ -9,7 +9,6 @@ from gitworker.agents.adapters.registered_agent import AgentCommand as AgentComm
 from gitworker.agents.adapters.registered_agent import as_registered
 from gitworker.agents.detach import detach, supervisor_environment
 from gitworker.agents.restart import CONTINUED, read_answers
-from gitworker.agents.rounds.rules_rounds import AUTOMATIC
 from gitworker.agents.rounds.rules_rounds import CONTINUED as LIMIT_ENDED
 from gitworker.bus.limits.send_limits import limits_of
 from gitworker.errors import BUSY, LOST, UNREACHABLE, GitWorkerError, NotFound, Refused
@@ -17,6 +16,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.lifecycle.stale_and_retry import expire_lost
 from gitworker.model.ids import parse_task_id, parse_worker_id
+from gitworker.model.worker import AUTOMATIC_RETURNS
 from gitworker.orchestrator.rules_next import DEFAULT_AGENT, STARTS, Action, Step, was_stopped
 from gitworker.store.records.rules_prompt import nothing_handed_in
 from gitworker.store.records.task_specs import find_task_spec
@@ -164,7 +164,7 @@ def _prompt_options(
     """
     with session.store.read() as reader:
         worker = load_worker(reader, slot.worker.worker_id)
-    if worker.returned_by in AUTOMATIC and step is not Step.CONTINUE:
+    if worker.returned_by in AUTOMATIC_RETURNS and step is not Step.CONTINUE:
         return ("--returned", *_continued(session, command, worker))
     if step is Step.START and slot.facts.outcome is not None:
         return ()  # another attempt after a failure begins with the task's text

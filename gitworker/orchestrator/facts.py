@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.agents.rounds.rules_rounds import AUTOMATIC, FIRST_PAUSE_S, pause_s
+from gitworker.agents.rounds.rules_rounds import FIRST_PAUSE_S, pause_s
 from gitworker.lifecycle.rules import is_paused, needs_no_heartbeat
 from gitworker.liveness.process_origin import is_local, origin_of
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.model.ids import ORCHESTRATOR
 from gitworker.model.run_outcome import BUDGET
+from gitworker.model.worker import AUTOMATIC_RETURNS
 from gitworker.orchestrator.rules_next import (
     Action,
     Facts,
@@ -162,7 +163,7 @@ def _goes_on(reader: Reader, worker: Worker) -> bool:
     """Return whether the work of another machine's worker goes on without a person."""
     task = find_task(reader, worker.task_id) if worker.task_id else None
     is_held = task is not None and needs_no_heartbeat(task.status) and task.resume_after_ms is None
-    was_rejected = worker.waits_for_author and worker.returned_by not in AUTOMATIC
+    was_rejected = worker.waits_for_author and worker.returned_by not in AUTOMATIC_RETURNS
     return goes_on(worker.state, worker.stale_from, waits_for_person=is_held or was_rejected)
 
 

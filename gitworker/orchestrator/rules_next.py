@@ -9,12 +9,12 @@ from itertools import count
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gitworker.agents.rounds.rules_rounds import AUTOMATIC, HANDED_IN
+from gitworker.agents.rounds.rules_rounds import HANDED_IN
 from gitworker.errors import BUSY, LOST, OUT_OF_REACH, UNREACHABLE, Conflict
 from gitworker.model.ids import LOWER, WORKER_CHARS
 from gitworker.model.run_outcome import RunOutcome
 from gitworker.model.task import TaskStatus, VerificationType
-from gitworker.model.worker import WorkerState
+from gitworker.model.worker import AUTOMATIC_RETURNS, WorkerState
 from gitworker.orchestrator.turns.rules_crew import CrewAgent, Roster
 from gitworker.tasks.admission.rules_admission import LIMIT
 
@@ -188,7 +188,7 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
     if slot.task_status is TaskStatus.WAITING_INPUT:
         return Step.WAIT
     if slot.waits_for_author:
-        comes_back = slot.returned_by in AUTOMATIC and slot.rounds <= limits.rounds
+        comes_back = slot.returned_by in AUTOMATIC_RETURNS and slot.rounds <= limits.rounds
         return Step.ROUND if comes_back else Step.LEAVE
     if not slot.has_run:
         return Step.LEAVE
@@ -198,7 +198,7 @@ def slot_step(slot: SlotFacts, limits: Limits, *, now: int) -> Step:
 def is_out_of_rounds(slot: SlotFacts, limits: Limits) -> bool:
     """Return whether work that came back is left to a person, since its rounds are used up."""
     is_free = not (slot.lives or slot.is_setting_up or slot.is_elsewhere)
-    comes_back = slot.waits_for_author and slot.returned_by in AUTOMATIC
+    comes_back = slot.waits_for_author and slot.returned_by in AUTOMATIC_RETURNS
     return is_free and comes_back and slot.rounds > limits.rounds
 
 

@@ -439,7 +439,8 @@ def _require_possible(session: Session, order: RunOrder) -> RunOrder:
 def _require_in_worktrees(session: Session, word: str) -> None:
     """Raise NotFound if new worktrees will not have a program that is named by a relative path.
 
-    Accepted is what their preparation may bring, and a directory that may be a submodule or a link.
+    A program that their preparation may bring is accepted, and so is one whose first directory is
+    in the target: that may be a submodule or a link.
     """
     settings = session.settings
     first = os.path.normpath(word).partition("/")[0]

@@ -11,7 +11,6 @@ from gitworker.model.worker import AUTOMATIC_RETURNS, ReturnReason, WorkerState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AUTOMATIC = AUTOMATIC_RETURNS
 HANDED_IN = frozenset({WorkerState.IN_REVIEW, WorkerState.APPROVED})
 HEADS = {
     ReturnReason.CHANGES_REQUESTED: "changes were requested.",
@@ -93,7 +92,7 @@ def next_step(facts: RoundFacts) -> Step:
         return Step.WAIT
     if facts.has_limit and state is WorkerState.WORKING:
         return Step.PAUSE
-    came_back = facts.waits_for_author and facts.returned_by in AUTOMATIC
+    came_back = facts.waits_for_author and facts.returned_by in AUTOMATIC_RETURNS
     return Step.RESUME if came_back and state is WorkerState.WORKING else Step.END
 
 
@@ -102,7 +101,7 @@ def is_open_return(returned_by: str | None, *, waits_for_author: bool, is_unchan
 
     `is_unchanged`: no commit has followed the one that was sent back.
     """
-    return returned_by in AUTOMATIC and (waits_for_author or is_unchanged)
+    return returned_by in AUTOMATIC_RETURNS and (waits_for_author or is_unchanged)
 
 
 def pause_s(kind: str, resets_at_ms: int | None, *, tries: int, now: int) -> float:

@@ -74,7 +74,7 @@ def _retention_began_ms(session: Session) -> int:
 def record_need(session: Session) -> None:
     """Record for the other machines of a fleet which messages agents of this one may still read.
 
-    By `retention.days`, also before a prune of younger messages, which people ask for.
+    It follows `retention.days`, even before a prune of younger messages that a person asked for.
     """
     machine = session.store.fleet_machine
     if machine is None:

@@ -12,8 +12,8 @@ LEASE_MS = 30_000  # a machine that has not reported for so long is silent
 class StoredMachine(NamedTuple):
     """A machine; times are milliseconds of the server's clock. `workers` counts its workers.
 
-    `capabilities` are what its agents can use there. `lands`: a run there lands its own work. Its
-    agents may not have read the messages from `needs_from` on, as it has recorded last.
+    `capabilities` are what its agents can use there. `lands`: a run there lands its own work.
+    `needs_from` is the first message that its agents may not have read, as it last recorded.
     """
 
     id: str
@@ -176,7 +176,7 @@ def set_capabilities(writer: Writer, machine: str, capabilities: tuple[str, ...]
 
 
 def set_need(store: Store, machine: str, seq: int) -> None:
-    """Record from which message on the agents of a machine may still read; write only news."""
+    """Record the first message that agents of a machine may not have read, if it has changed."""
     with store.read() as reader:
         is_known = any(one.id == machine and one.needs_from == seq for one in all_machines(reader))
     if not is_known:
@@ -184,7 +184,7 @@ def set_need(store: Store, machine: str, seq: int) -> None:
 
 
 def lower_need(writer: Writer, machine: str, seq: int) -> None:
-    """Record that agents of a machine may read from an earlier message on than was recorded."""
+    """Record an earlier first message that agents of a machine may not have read."""
     writer.run("fleet.lower_need", machine=machine, seq=seq)
 
 

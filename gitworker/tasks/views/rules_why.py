@@ -108,7 +108,7 @@ def is_tried_again(status: TaskStatus, resume_after_ms: int | None) -> bool:
 
 
 def run_command_of(agent: str | None) -> str:
-    """Return the command of a run of an agent; of None, that of a run of a command."""
+    """Return the command of a run of an agent; without an agent, of a run of any command."""
     return f"git worker run --agent {agent}" if agent else "git worker run -- <command>"
 
 
